@@ -1,0 +1,1 @@
+"""The EXPORT handler and the purge of expired results."""

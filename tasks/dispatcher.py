@@ -1,0 +1,280 @@
+"""One round: compare the ledger with the queue, hand work over, recover, purge.
+
+The order within a hand-over is fixed: publish, record, stamp. A crash between two of them costs a
+duplicate message, which the claim refuses; the other order would cost the task.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+
+from tasks import queue, recovery, registry
+from tasks.errors import describe
+from tasks.models import BackgroundTask, DispatcherStatus, TaskStatus
+from tasks.queue import QueueUnreachable, Verdict
+from tasks.transactions import repeating
+
+logger = logging.getLogger(__name__)
+
+ROUND_LOCK = 0x7EA3DE5C  # the advisory lock that lets one round run at a time
+LOCK_IDLE_LIMIT = "30s"  # a frozen process loses the lock after this
+PROMOTE_SECONDS = RECOVER_SECONDS = PURGE_SECONDS = 1.0
+
+Tasks = list[BackgroundTask]
+
+
+@dataclass
+class Report:
+    """What a round did."""
+
+    scanned: int = 0
+    enqueued: int = 0  # handed over for the first time
+    rechecked: int = 0
+    readded: int = 0  # of those, handed over again
+    promoted: int = 0
+    recovered: int = 0
+    failed: int = 0
+    purged: int = 0
+    seconds: float = 0.0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {key: value for key, value in asdict(self).items() if key != "seconds"}
+
+
+class RoundInProgress(Exception):
+    """Another process is running a round; nothing was done."""
+
+
+class RoundFault(Exception):
+    """A part of the round could not be done; the other parts were. ``report`` says what."""
+
+    def __init__(self, text: str, report: Report):
+        super().__init__(text)
+        self.report = report
+
+
+def dispatch_once(wait_seconds: float = 0) -> Report:
+    """Run one round.
+
+    Args:
+        wait_seconds: how long to wait for another process's round to end.
+
+    Raises:
+        RoundInProgress: it did not end.
+        RoundFault: the queue could not be reached, or a step failed. Recovery and purge were still
+            tried. The next round tries again.
+    """
+    started = time.monotonic()
+    with _only_round(wait_seconds):
+        report, faults = Report(), []
+        DispatcherStatus.record_start()
+        _try(faults, "hand-over", lambda: _scan(report), lambda: _promote(report))
+        _try(faults, "recovery", lambda: _recover(report))
+        for purge in registry.registered_purges():
+            _try(faults, "purge", lambda purge=purge: _purge(purge, report))
+        report.seconds = round(time.monotonic() - started, 3)
+        if faults:
+            text = "; ".join(faults)
+            DispatcherStatus.record_fault(report.seconds, report.counts, text)
+            raise RoundFault(text, report)
+        DispatcherStatus.record_success(report.seconds, report.counts)
+    return report
+
+
+def _try(faults: list[str], name: str, *steps: Callable[[], None]) -> None:
+    """Run ``steps`` until one fails; a failure is noted and must not stop the round's other parts."""
+    try:
+        for step in steps:
+            step()
+    except (QueueUnreachable, DatabaseError) as error:
+        faults.append(f"{name}: {describe(error)}")
+    except Exception as error:
+        logger.exception("The round's %s failed", name)
+        faults.append(f"{name}: {describe(error)}")
+
+
+@contextmanager
+def _only_round(wait_seconds: float):
+    """Holds the advisory lock on a connection of its own, in a transaction that PostgreSQL ends when
+    this process freezes."""
+    lock = connection.copy()
+    deadline = time.monotonic() + wait_seconds
+    try:
+        lock.set_autocommit(False)
+        with lock.cursor() as cursor:
+            cursor.execute(
+                "SELECT set_config('idle_in_transaction_session_timeout', %s, false)",
+                [LOCK_IDLE_LIMIT],
+            )
+            while True:
+                cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [ROUND_LOCK])
+                if cursor.fetchone()[0]:
+                    break
+                if time.monotonic() >= deadline:
+                    raise RoundInProgress("Another round is in progress.")
+                time.sleep(0.1)
+        yield
+    finally:
+        try:
+            lock.close()
+        except DatabaseError:
+            logger.warning("The round outlived its lock; its writes were guarded all the same")
+
+
+# --- Scan -----------------------------------------------------------------------------------------
+
+
+def _scan(report: Report) -> None:
+    """New tasks first, then due ones, both drained within the budget; then one batch of the rest,
+    always, so that a flood of new work cannot starve what was handed over long ago."""
+    deadline = time.monotonic() + settings.TEAMDESK_ROUND_BUDGET_SECONDS
+    tasks = BackgroundTask.objects
+    _drain(tasks.never_dispatched(), report, deadline)
+    _drain(tasks.due_rechecks(), report, deadline, recheck=True)
+    _hand_over(_batch(tasks.other_rechecks()), report, recheck=True)
+
+
+def _drain(selection, report: Report, deadline: float, recheck: bool = False) -> None:
+    unstamped: set[int] = set()
+    while time.monotonic() < deadline:
+        batch = _batch(selection.exclude(pk__in=unstamped) if unstamped else selection)
+        if not batch:
+            return
+        stamped = _hand_over(batch, report, recheck)
+        # Changed or locked by another meanwhile: not twice in one round, or it would never end.
+        unstamped |= {task.pk for task in batch} - stamped
+
+
+def _batch(selection) -> Tasks:
+    fields = ("kind", "status", "run", "attempt", "max_attempts", "run_at", "dispatched_at")
+    return list(selection.with_is_due().only("pk", *fields)[: settings.TEAMDESK_BATCH_SIZE])
+
+
+def _hand_over(batch: Tasks, report: Report, recheck: bool = False) -> set[int]:
+    """Publish what needs it, then stamp. Returns the ids that were stamped."""
+    if not batch:
+        return set()
+    view = queue.view_of(batch)
+    verdicts = {task.pk: queue.judge(task, view.records[task.pk], view) for task in batch}
+    failed = [task for task in batch if verdicts[task.pk] == Verdict.FAILED]
+    to_add = [task for task in batch if verdicts[task.pk] == Verdict.ADD]
+    for task in failed:
+        record = view.records[task.pk]
+        status = recovery.queue_said_failed(task, record.attempt, record.error)
+        report.failed += status == TaskStatus.FAILED
+        if status == TaskStatus.WAITING:
+            to_add.append(_reread(task))
+        elif status == TaskStatus.FAILED:
+            queue.forget([task.job_id])
+    to_add = [task for task in to_add if task is not None]
+    added = _add(to_add)
+    queue.keep(task for task in batch if verdicts[task.pk] == Verdict.NOTHING)
+    report.scanned += len(batch)
+    if recheck:
+        report.rechecked += len(batch)
+        report.readded += added
+    else:
+        report.enqueued += added
+    changed = {task.pk: task for task in to_add}
+    return _stamp([changed.get(task.pk, task) for task in batch])
+
+
+def _reread(task: BackgroundTask) -> BackgroundTask | None:
+    return BackgroundTask.objects.waiting().with_is_due().filter(pk=task.pk, run=task.run).first()
+
+
+def _add(tasks: Tasks) -> int:
+    """Hand the batch over; if it cannot be as a whole, row by row, so one bad row blocks nobody."""
+    if not tasks:
+        return 0
+    try:
+        return queue.add(tasks)
+    except QueueUnreachable:
+        raise
+    except Exception:
+        logger.exception("A batch could not be enqueued; trying its %d rows one by one", len(tasks))
+    added = 0
+    for task in tasks:
+        try:
+            added += queue.add([task])
+        except QueueUnreachable:
+            raise
+        except Exception as error:
+            logger.exception("%s could not be enqueued", task)
+            BackgroundTask.objects.waiting().filter(pk=task.pk, run=task.run).update(
+                last_error=f"Could not be enqueued: {describe(error)}"
+            )
+    return added
+
+
+@repeating
+def _stamp(batch: Tasks) -> set[int]:
+    """Set ``dispatched_at`` where the row is still what was handed over. Locked in one order, past
+    rows that others hold: bulk edits and stamps never wait for each other in a circle."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            WITH handed_over AS (
+                SELECT * FROM unnest(%s::bigint[], %s::int[], %s::int[]) AS t (id, run, attempt)
+            ), locked AS (
+                SELECT task.id
+                FROM tasks_backgroundtask task JOIN handed_over USING (id, run, attempt)
+                WHERE task.status = 'WAITING'
+                ORDER BY task.id
+                FOR UPDATE OF task SKIP LOCKED
+            )
+            UPDATE tasks_backgroundtask task SET dispatched_at = clock_timestamp()
+            FROM locked WHERE task.id = locked.id
+            RETURNING task.id
+            """,
+            [
+                [task.pk for task in batch],
+                [task.run for task in batch],
+                [task.attempt for task in batch],
+            ],
+        )
+        return {pk for (pk,) in cursor.fetchall()}
+
+
+# --- The other steps ------------------------------------------------------------------------------
+
+
+def _promote(report: Report) -> None:
+    """Publish delayed jobs whose time has come, then remove them from the delayed set. The ledger
+    says which of them still wait; the others are only removed."""
+    deadline = time.monotonic() + PROMOTE_SECONDS
+    while time.monotonic() < deadline:
+        now = _database_now()
+        jobs = queue.due_jobs(now, settings.TEAMDESK_BATCH_SIZE)
+        if not jobs:
+            return
+        ids = [int(job.partition(":")[0]) for job, _ in jobs]
+        tasks = {
+            task.job_id: task
+            for task in BackgroundTask.objects.waiting().with_is_due().filter(pk__in=ids)
+        }
+        due = [tasks[job] for job, _ in jobs if job in tasks and tasks[job].is_due]
+        report.promoted += _add(due)
+        queue.drop_delayed(jobs)
+
+
+def _database_now():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        return cursor.fetchone()[0]
+
+
+def _recover(report: Report) -> None:
+    recovered, failed = recovery.recover_expired_leases(RECOVER_SECONDS)
+    report.recovered += recovered
+    report.failed += failed
+
+
+def _purge(purge, report: Report) -> None:
+    report.purged += purge(PURGE_SECONDS)

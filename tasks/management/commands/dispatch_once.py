@@ -1,0 +1,41 @@
+"""``manage.py dispatch_once``: one dispatcher round, for operations and experiments."""
+
+import json
+from dataclasses import asdict
+
+from django.core.management.base import BaseCommand, CommandError
+
+from tasks.dispatcher import Report, RoundFault, RoundInProgress, dispatch_once
+
+WAIT_SECONDS = 10
+EXIT_SKIPPED = 75  # EX_TEMPFAIL: try again later
+
+
+class Command(BaseCommand):
+    help = (
+        "Run one dispatcher round and print what it did. Exit status: 0 done, 1 a fault (the reason "
+        "on stderr), 75 skipped because another round did not end within 10 seconds."
+    )
+
+    def add_arguments(self, parser):
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args, **options):
+        try:
+            report = dispatch_once(wait_seconds=WAIT_SECONDS)
+        except RoundInProgress as busy:
+            self.stdout.write("skipped")
+            raise CommandError(str(busy), returncode=EXIT_SKIPPED) from busy
+        except RoundFault as fault:
+            self._print(fault.report, options["json"], str(fault))
+            raise CommandError(str(fault), returncode=1) from fault
+        self._print(report, options["json"])
+
+    def _print(self, report: Report, as_json: bool, fault: str | None = None) -> None:
+        values = asdict(report) | {"fault": fault}
+        if as_json:
+            self.stdout.write(json.dumps(values))
+        else:
+            self.stdout.write(
+                "  ".join(f"{name} {value}" for name, value in values.items() if value is not None)
+            )

@@ -1,0 +1,15 @@
+from .background_task import BackgroundTask, DedupConflict
+from .dispatcher_status import DispatcherStatus
+from .task_attempt import AttemptOutcome, TaskAttempt
+from .task_status import LIVE, TERMINAL, TaskStatus
+
+__all__ = [
+    "LIVE",
+    "TERMINAL",
+    "AttemptOutcome",
+    "BackgroundTask",
+    "DedupConflict",
+    "DispatcherStatus",
+    "TaskAttempt",
+    "TaskStatus",
+]

@@ -1,0 +1,194 @@
+"""The ledger: outbox and job record in one table. ARCHITECTURE.md draws its arrows."""
+
+from django.conf import settings
+from django.db import IntegrityError, models, transaction
+from django.db.models import F, Q
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from tasks import fast_path, registry
+
+from .queryset import BackgroundTaskQuerySet
+from .task_status import LIVE, TERMINAL, TaskStatus
+
+
+class DedupConflict(Exception):
+    """Another live task holds the dedup key; nothing was changed."""
+
+
+class BackgroundTask(models.Model):
+    """One piece of work the database accepted, from its transaction to its end.
+
+    Every change of ``status`` is a guarded UPDATE; 0 rows means another got there first.
+    Worker arrows are in ``tasks/lease.py``, the dispatcher's in ``tasks/recovery.py``.
+    """
+
+    kind = models.CharField(_("kind"), max_length=50)
+    status = models.CharField(
+        _("status"), max_length=10, choices=TaskStatus, default=TaskStatus.WAITING
+    )
+    run = models.PositiveIntegerField(_("run"), default=0)
+    attempt = models.PositiveIntegerField(_("attempt"), default=0)
+    max_attempts = models.PositiveIntegerField(_("attempts allowed"), default=7)
+    run_at = models.DateTimeField(_("not before"), db_default=Now())
+    dispatched_at = models.DateTimeField(_("queue last checked"), null=True, blank=True)
+    execution_id = models.UUIDField(_("execution"), null=True, blank=True)
+    updated_at = models.DateTimeField(_("last sign of life"), db_default=Now())
+    dedup_key = models.CharField(_("dedup key"), max_length=200, null=True, blank=True)
+    payload = models.JSONField(_("payload"), default=dict, blank=True)
+    ticket = models.ForeignKey(
+        "tickets.Ticket", models.SET_NULL, null=True, blank=True, related_name="background_tasks"
+    )
+    team = models.ForeignKey(
+        "tickets.Team", models.SET_NULL, null=True, blank=True, related_name="background_tasks"
+    )
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="background_tasks",
+    )
+    reminder_revision = models.PositiveIntegerField(_("reminder revision"), null=True, blank=True)
+    progress_done = models.PositiveBigIntegerField(_("done"), default=0)
+    progress_total = models.PositiveBigIntegerField(_("of"), null=True, blank=True)
+    last_error = models.TextField(_("last error"), blank=True, default="")
+    created_at = models.DateTimeField(_("created"), db_default=Now())
+    started_at = models.DateTimeField(_("started"), null=True, blank=True)
+    finished_at = models.DateTimeField(_("finished"), null=True, blank=True)
+    expires_at = models.DateTimeField(_("result expires"), null=True, blank=True)
+
+    objects = BackgroundTaskQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("background task")
+        verbose_name_plural = _("background tasks")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["dedup_key"],
+                condition=Q(status__in=LIVE),
+                name="one_live_task_per_dedup_key",
+            ),
+            models.CheckConstraint(
+                condition=Q(status=TaskStatus.RUNNING, execution_id__isnull=False)
+                | (~Q(status=TaskStatus.RUNNING) & Q(execution_id__isnull=True)),
+                name="running_means_an_execution_holds_it",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=TERMINAL, finished_at__isnull=False)
+                | Q(status__in=LIVE, finished_at__isnull=True),
+                name="terminal_means_finished_at_is_set",
+            ),
+            models.CheckConstraint(condition=Q(run__gte=0), name="run_is_not_negative"),
+            models.CheckConstraint(condition=Q(attempt__gte=0), name="attempt_is_not_negative"),
+        ]
+        indexes = [
+            # Reader: BackgroundTaskQuerySet.never_dispatched, the head of every round.
+            models.Index(
+                fields=["run_at", "id"],
+                condition=Q(status=TaskStatus.WAITING, dispatched_at__isnull=True),
+                name="task_never_dispatched",
+            ),
+            # Reader: BackgroundTaskQuerySet.due_rechecks. Few rows are due however many wait.
+            models.Index(
+                fields=["run_at"],
+                condition=Q(status=TaskStatus.WAITING, dispatched_at__isnull=False),
+                name="task_due_recheck",
+            ),
+            # Reader: BackgroundTaskQuerySet.other_rechecks, one batch a round.
+            models.Index(
+                fields=["dispatched_at", "run_at", "id"],
+                condition=Q(status=TaskStatus.WAITING, dispatched_at__isnull=False),
+                name="task_other_recheck",
+            ),
+            # Reader: recover_expired_leases, which judges the lease by updated_at.
+            models.Index(
+                fields=["updated_at"],
+                condition=Q(status=TaskStatus.RUNNING),
+                name="task_running_lease",
+            ),
+            # Reader: the purge of results past their time.
+            models.Index(
+                fields=["expires_at"],
+                condition=Q(expires_at__isnull=False),
+                name="task_result_expiry",
+            ),
+            # Reader: Ticket's reminder invalidation.
+            models.Index(
+                fields=["ticket", "kind"],
+                condition=Q(status=TaskStatus.WAITING),
+                name="task_waiting_of_ticket",
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.kind} {self.pk}:{self.run}"
+
+    # Questions
+
+    @property
+    def job_id(self) -> str:
+        """The queue's name for this run of the task."""
+        return f"{self.pk}:{self.run}"
+
+    @property
+    def is_live(self) -> bool:
+        return self.status in LIVE
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.status in TERMINAL
+
+    # Verbs of a person
+
+    def cancel(self, by=None) -> bool:
+        """WAITING, RUNNING → CANCELLED. True if this call did it.
+
+        A running handler notices at its next renewal, progress or finish: all are fenced.
+        """
+        return type(self).objects.filter(pk=self.pk).cancel(by=by) == 1
+
+    @transaction.atomic
+    def retry(self, by=None) -> bool:
+        """FAILED, CANCELLED → WAITING as a new run. True if this call did it.
+
+        Guarded by the run this object was loaded with, so two people retrying make one new run.
+
+        Raises:
+            DedupConflict: another live task holds the same dedup key.
+        """
+        try:
+            with transaction.atomic():
+                changed = (
+                    type(self)
+                    .objects.filter(
+                        pk=self.pk,
+                        run=self.run,
+                        status__in=[TaskStatus.FAILED, TaskStatus.CANCELLED],
+                    )
+                    .update(
+                        status=TaskStatus.WAITING,
+                        run=F("run") + 1,
+                        attempt=0,
+                        max_attempts=registry.kind(self.kind).max_attempts,
+                        run_at=Now(),
+                        updated_at=Now(),
+                        dispatched_at=None,
+                        started_at=None,
+                        finished_at=None,
+                        expires_at=None,
+                        last_error="",
+                        progress_done=0,
+                        progress_total=None,
+                    )
+                )
+        except IntegrityError as error:
+            if "one_live_task_per_dedup_key" not in str(error):
+                raise
+            raise DedupConflict(
+                f"Task {self.pk} was not retried: another live task holds its key {self.dedup_key!r}."
+            ) from error
+        if changed:
+            self.refresh_from_db()
+            fast_path.hand_over_on_commit(self.pk)
+        return changed == 1

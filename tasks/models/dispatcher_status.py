@@ -1,0 +1,45 @@
+"""How the dispatcher is doing: one row that every round writes; health, admin and metrics read it."""
+
+from django.db import models
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+
+class DispatcherStatus(models.Model):
+    last_started_at = models.DateTimeField(_("last round started"), null=True)
+    last_succeeded_at = models.DateTimeField(_("last successful round ended"), null=True)
+    last_seconds = models.FloatField(_("seconds of the last round"), null=True)
+    last_counts = models.JSONField(_("what the last round did"), default=dict)
+    last_error = models.TextField(_("last error"), blank=True, default="")
+    last_failed_at = models.DateTimeField(_("last failed round ended"), null=True)
+
+    class Meta:
+        verbose_name = _("dispatcher status")
+        verbose_name_plural = _("dispatcher status")
+        constraints = [
+            models.CheckConstraint(condition=models.Q(pk=1), name="there_is_one_dispatcher_status")
+        ]
+
+    def __str__(self):
+        return str(_("dispatcher"))
+
+    @classmethod
+    def current(cls) -> "DispatcherStatus":
+        """The one row, or an unsaved blank before the first round."""
+        return cls.objects.filter(pk=1).first() or cls(pk=1)
+
+    @classmethod
+    def record_start(cls) -> None:
+        cls.objects.update_or_create(pk=1, defaults={"last_started_at": Now()})
+
+    @classmethod
+    def record_success(cls, seconds: float, counts: dict[str, int]) -> None:
+        cls.objects.filter(pk=1).update(
+            last_succeeded_at=Now(), last_seconds=seconds, last_counts=counts
+        )
+
+    @classmethod
+    def record_fault(cls, seconds: float, counts: dict[str, int], error: str) -> None:
+        cls.objects.filter(pk=1).update(
+            last_failed_at=Now(), last_seconds=seconds, last_counts=counts, last_error=error
+        )

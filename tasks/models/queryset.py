@@ -1,0 +1,155 @@
+"""Which tasks: the dispatcher's selections, and the two verbs on many tasks."""
+
+import json
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import models, transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from tasks import fast_path, queue, registry
+
+from .task_attempt import AttemptOutcome, TaskAttempt
+from .task_status import LIVE, TERMINAL, TaskStatus
+
+PAYLOAD_LIMIT = 16 * 1024  # bytes of JSON; a payload carries ids, not objects
+
+# bulk_create cannot name a partial index, and DO NOTHING would lose the work of a caller whose
+# key's holder is being claimed at this moment. DO UPDATE locks the holder's row: a concurrent
+# claim waits for this transaction and then sees what it wrote.
+_INSERT = """
+INSERT INTO tasks_backgroundtask
+    (kind, status, run, attempt, max_attempts, run_at, updated_at, created_at, dedup_key, payload,
+     ticket_id, team_id, owner_id, reminder_revision, progress_done, last_error)
+VALUES
+    (%(kind)s, 'WAITING', 0, 0, %(max_attempts)s, COALESCE(%(run_at)s, clock_timestamp()),
+     clock_timestamp(), clock_timestamp(), %(dedup_key)s, %(payload)s::jsonb,
+     %(ticket)s, %(team)s, %(owner)s, %(reminder_revision)s, 0, '')
+ON CONFLICT (dedup_key) WHERE status IN ('WAITING', 'RUNNING')
+DO UPDATE SET dedup_key = EXCLUDED.dedup_key
+RETURNING *
+"""
+
+
+class BackgroundTaskQuerySet(models.QuerySet):
+    # Selections
+
+    def live(self):
+        return self.filter(status__in=LIVE)
+
+    def terminal(self):
+        return self.filter(status__in=TERMINAL)
+
+    def waiting(self):
+        return self.filter(status=TaskStatus.WAITING)
+
+    def never_dispatched(self):
+        """Waiting and never handed to the queue. ``run_at`` is an order, not a filter: tomorrow's
+        reminder is handed to the delayed set today."""
+        return self.waiting().filter(dispatched_at=None).order_by("run_at", "id")
+
+    def due_rechecks(self):
+        """Waiting, due within half a minute, and not compared with the queue for as long."""
+        soon = Now() + timedelta(seconds=settings.TEAMDESK_RECHECK_SECONDS)
+        return self._unchecked().filter(run_at__lte=soon).order_by("dispatched_at", "run_at", "id")
+
+    def other_rechecks(self):
+        """Waiting and not compared with the queue for half a minute, however far off."""
+        return self._unchecked().order_by("dispatched_at", "run_at", "id")
+
+    def _unchecked(self):
+        since = Now() - timedelta(seconds=settings.TEAMDESK_RECHECK_SECONDS)
+        return self.waiting().filter(dispatched_at__lt=since)
+
+    def with_expired_lease(self):
+        limit = Now() - timedelta(seconds=settings.TEAMDESK_LEASE_SECONDS)
+        return self.filter(status=TaskStatus.RUNNING, updated_at__lt=limit)
+
+    # Verbs
+
+    def enqueue(
+        self,
+        kind: str,
+        *,
+        payload: dict | None = None,
+        run_at=None,
+        dedup_key: str | None = None,
+        ticket=None,
+        team=None,
+        owner=None,
+        reminder_revision: int | None = None,
+        fast_path_wanted: bool = True,
+    ):
+        """Put a task into the ledger, in the caller's transaction. Returns it.
+
+        Args:
+            kind: the name of a registered handler.
+            payload: JSON, at most 16 KiB; ids, not objects.
+            run_at: aware datetime; None means now, by the database's clock.
+            dedup_key: "the same request": while a live task holds this key, that task is returned
+                and nothing is added. It never means "the data changed, run again".
+            fast_path_wanted: bulk operations pass False and leave the hand-over to the dispatcher.
+
+        Raises:
+            registry.UnknownKind: no handler is registered under ``kind``.
+            ValueError: the payload is no JSON object or too large.
+        """
+        task = self.raw(
+            _INSERT,
+            {
+                "kind": kind,
+                "max_attempts": registry.known_kind(kind).max_attempts,
+                "run_at": run_at,
+                "dedup_key": dedup_key,
+                "payload": _encode(payload or {}),
+                "ticket": getattr(ticket, "pk", ticket),
+                "team": getattr(team, "pk", team),
+                "owner": getattr(owner, "pk", owner),
+                "reminder_revision": reminder_revision,
+            },
+        )[0]
+        if fast_path_wanted:
+            fast_path.hand_over_on_commit(task.pk)
+        return task
+
+    @transaction.atomic
+    def cancel(self, by=None, reason: str = "") -> int:
+        """WAITING, RUNNING → CANCELLED. Returns how many of these tasks this call cancelled."""
+        live = self.model.objects.filter(pk__in=self.values("pk"), status__in=LIVE)
+        jobs = dict(live.order_by("pk").select_for_update().values_list("pk", "run"))
+        if not jobs:
+            return 0
+        self.model.objects.filter(pk__in=jobs).update(
+            status=TaskStatus.CANCELLED,
+            execution_id=None,
+            finished_at=Now(),
+            updated_at=Now(),
+            last_error=f"Cancelled by {by}." if by else reason,
+        )
+        TaskAttempt.objects.filter(task_id__in=jobs).close(AttemptOutcome.CANCELLED)
+        transaction.on_commit(
+            lambda: queue.forget([f"{pk}:{run}" for pk, run in jobs.items()]), robust=True
+        )
+        return len(jobs)
+
+    def with_is_due(self):
+        """Adds ``is_due`` by the database's clock."""
+        return self.annotate(
+            is_due=models.ExpressionWrapper(
+                Q(run_at__lte=Now()), output_field=models.BooleanField()
+            ),
+        )
+
+
+def _encode(payload: dict) -> str:
+    if not isinstance(payload, dict):
+        raise ValueError(f"A payload is a JSON object, not {type(payload).__name__}.")
+    try:
+        text = json.dumps(payload, ensure_ascii=False, allow_nan=False)
+    except TypeError as error:
+        raise ValueError(f"The payload is not JSON: {error}") from error
+    size = len(text.encode())
+    if size > PAYLOAD_LIMIT:
+        raise ValueError(f"The payload is {size} bytes, more than {PAYLOAD_LIMIT}; carry ids.")
+    return text

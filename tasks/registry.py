@@ -1,0 +1,130 @@
+"""Kinds of background tasks: which handler runs them, and by which policy.
+
+A handler is ``handler(task, lease) -> effect | None``. What it does itself happens outside any
+transaction (calls to the world, chunked work). The effect it returns is a function without
+arguments; the worker runs it in the one transaction that also records COMPLETED, so the database
+effect exists exactly when the task is completed. The four rules:
+
+1. Idempotent: it may run twice, so it checks its target's state first.
+2. It owns its timeouts: every outside call has one.
+3. Failure is raised, never swallowed.
+4. No long transaction.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+SHORT, LONG = "short", "long"
+QUEUES = (SHORT, LONG)
+
+# Seconds to wait after each failed attempt: seven attempts, then FAILED.
+DEFAULT_LADDER = (60, 300, 1_800, 7_200, 21_600, 86_400)
+# Attempts that a handler may buy with RetryLater before they count again.
+FREE_RETRIES = 100
+
+Effect = Callable[[], None]
+
+
+class UnknownKind(Exception):
+    """No handler is registered under this name."""
+
+
+class PermanentFailure(Exception):
+    """Raised by a handler: trying again cannot help. The text is shown to people."""
+
+
+class RetryLater(Exception):
+    """Raised by a handler: try again at ``at``, without using up an attempt."""
+
+    def __init__(self, at: datetime, reason: str = ""):
+        super().__init__(reason or f"to be tried again at {at.isoformat()}")
+        self.at = at
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The policy of a kind.
+
+    Attributes:
+        queue: ``short`` or ``long``.
+        time_limit: seconds a handler may run; the lease is not renewed beyond it, and Celery ends
+            the process 30 s later.
+        ladder: seconds to wait after each failed attempt but the last.
+        result_ttl: returns how long a result is kept after completion; None: it never expires.
+    """
+
+    name: str
+    handler: Callable[..., Effect | None]
+    queue: str = SHORT
+    time_limit: float = 60
+    ladder: tuple[float, ...] = DEFAULT_LADDER
+    result_ttl: Callable[[], timedelta] | None = None
+
+    @property
+    def max_attempts(self) -> int:
+        return len(self.ladder) + 1
+
+    def backoff(self, attempt: int, max_attempts: int) -> timedelta:
+        """The wait after failed attempt number ``attempt`` (from 1).
+
+        ``max_attempts`` is the task's own: what it exceeds the policy's by was granted by releases
+        and ``RetryLater``, and those attempts do not climb the ladder.
+        """
+        granted = max(0, max_attempts - self.max_attempts)
+        rung = min(max(attempt - granted, 1), len(self.ladder)) - 1
+        return timedelta(seconds=self.ladder[rung] if self.ladder else 0)
+
+
+_kinds: dict[str, Kind] = {}
+_purges: list[Callable[[float], int]] = []
+
+
+def handles(name: str, **policy):
+    """Decorator: registers a function as the handler of kind ``name``; see ``Kind`` for policy."""
+
+    def register(handler):
+        if name in _kinds and _kinds[name].handler.__qualname__ != handler.__qualname__:
+            raise ValueError(f"Kind {name} has two handlers.")
+        _kinds[name] = Kind(name, handler, **policy)
+        return handler
+
+    return register
+
+
+def purges(function: Callable[[float], int]):
+    """Decorator: ``function(seconds) -> rows`` removes results past their time in every round.
+
+    It works in batches within its budget of ``seconds`` and never removes a ledger row.
+    """
+    if function not in _purges:
+        _purges.append(function)
+    return function
+
+
+def kinds() -> dict[str, Kind]:
+    return dict(_kinds)
+
+
+def registered_purges() -> list[Callable[[float], int]]:
+    return list(_purges)
+
+
+def known_kind(name: str) -> Kind:
+    """Raises UnknownKind with the names that are known."""
+    try:
+        return _kinds[name]
+    except KeyError:
+        known = ", ".join(sorted(_kinds)) or "none"
+        raise UnknownKind(f"No handler for kind {name!r}; known: {known}.") from None
+
+
+def kind(name: str) -> Kind:
+    """The kind, or for an unknown name one with the default policy whose every attempt fails: in a
+    rolling deploy the next worker may know it."""
+    return _kinds.get(name) or Kind(name, _fail_unknown)
+
+
+def _fail_unknown(task, lease):
+    known_kind(task.kind)
+    raise UnknownKind(f"Kind {task.kind!r} was registered while this attempt began.")

@@ -1,0 +1,106 @@
+"""What a Celery worker runs: claim, handler, finish. The one Celery task of TeamDesk."""
+
+import logging
+import signal
+
+from celery import shared_task, signals
+from django.db import close_old_connections, connections
+from django.db.backends.signals import connection_created
+
+from tasks import queue, registry
+from tasks.errors import describe
+from tasks.lease import Lease, LeaseLost
+from tasks.models import BackgroundTask, TaskStatus
+from tasks.transactions import set_session_limits
+
+logger = logging.getLogger(__name__)
+
+
+class WorkerShutdown(BaseException):
+    """Raised in a worker process that is told to end: not an Exception, so no handler swallows it."""
+
+
+@shared_task(name=queue.EXECUTE, bind=True, ignore_result=True)
+def execute(self, task_id: int, run: int, published_at: int = 0) -> None:
+    close_old_connections()
+    run_job(task_id, run, self.request.id or "", published_at, self.request.hostname or "")
+
+
+def run_job(
+    task_id: int, run: int, message: str = "", published_at: int = 0, worker: str = ""
+) -> TaskStatus | None:
+    """Run one job to the end of its attempt. Returns the status it left the task in, or None when
+    the claim was refused or the lease was lost: both are normal life, not errors."""
+    job = f"{task_id}:{run}"
+    task = BackgroundTask.objects.filter(pk=task_id).only("kind").first()
+    if task is None:
+        logger.info(
+            "Task %s does not exist: its transaction was rolled back or it was deleted", job
+        )
+        queue.mark_ended(job, message)
+        return None
+    queue.mark_started(job, message, registry.kind(task.kind).queue, published_at)
+    lease = Lease.claim(task_id, run, worker)
+    if lease is None:
+        _refused(task_id, run, message)
+        return None
+    queue.mark_claimed(job, message, lease.task.attempt)
+    try:
+        status = _run(lease)
+    except LeaseLost as lost:
+        logger.warning("%s", lost)
+        status = None
+    queue.mark_ended(job, message)
+    return status
+
+
+def _run(lease: Lease) -> TaskStatus:
+    try:
+        with lease.kept_alive():
+            effect = lease.kind.handler(lease.task, lease)
+            lease.check()
+            lease.complete(effect)
+        return TaskStatus.COMPLETED
+    except LeaseLost:
+        raise
+    except WorkerShutdown:
+        lease.release()
+        raise
+    except Exception as error:  # noqa: BLE001  whatever a handler raises is its attempt's result
+        logger.warning("%s attempt %d failed: %s", lease.task, lease.task.attempt, describe(error))
+        return lease.fail_attempt(error)
+
+
+def _refused(task_id: int, run: int, message: str) -> None:
+    """Set the record right after a refused claim; the ledger says why it was refused."""
+    task = BackgroundTask.objects.with_is_due().filter(pk=task_id, run=run).first()
+    if task and task.status == TaskStatus.WAITING and not task.is_due:
+        queue.mark_delayed(task)
+    elif task is None or task.is_terminal:
+        queue.mark_ended(f"{task_id}:{run}", message)
+
+
+# --- The worker's processes -----------------------------------------------------------------------
+
+
+@signals.worker_process_init.connect
+def _prepare_process(**kwargs):
+    # The parent's connection must not be shared, and nothing here may wait for ever.
+    connections.close_all()
+    connection_created.connect(set_session_limits)
+    signal.signal(signal.SIGTERM, _end_process)
+
+
+def _end_process(signum, frame):
+    """The pool ends its processes after the grace time of a shutdown: hand the lease back."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise WorkerShutdown
+
+
+@signals.task_failure.connect
+def _record_failure(sender=None, task_id=None, exception=None, args=None, kwargs=None, **extra):
+    """Celery gave up on a message: a killed process, the hard time limit, a lost database. A fact
+    for the dispatcher, which decides."""
+    if getattr(sender, "name", "") == queue.EXECUTE and kwargs and "task_id" in kwargs:
+        job = f"{kwargs['task_id']}:{kwargs['run']}"
+        queue.mark_failed(job, task_id or "", describe(exception))

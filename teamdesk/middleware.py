@@ -1,0 +1,21 @@
+"""Each person's own language and time zone, for the length of a request."""
+
+from django.utils import timezone, translation
+
+
+class PersonalSettingsMiddleware:
+    """Activates the logged-in person's language (else the browser's, chosen by LocaleMiddleware) and
+    time zone. The request's end restores both."""
+
+    def __init__(self, get_response):
+        self.get_response = get_response
+
+    def __call__(self, request):
+        user = request.user
+        if not user.is_authenticated:
+            return self.get_response(request)
+        with timezone.override(user.zone):
+            if user.language and user.language != translation.get_language():
+                translation.activate(user.language)
+                request.LANGUAGE_CODE = translation.get_language()
+            return self.get_response(request)

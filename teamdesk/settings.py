@@ -1,0 +1,269 @@
+"""Settings, all from the environment. README lists every variable.
+
+With none set, TeamDesk runs in development on the embedded services that ``bin/up`` starts. With
+``DEBUG=False`` everything a deployment must decide for itself is required, and a missing or
+malformed value is an error at start.
+"""
+
+from datetime import timedelta
+from pathlib import Path
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.translation import gettext_lazy as _
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+env = environ.Env()
+env.read_env(BASE_DIR / ".env")
+
+
+def _boolean(name, default):
+    text = env.str(name, str(default)).strip().lower()
+    if text in {"1", "true", "yes", "on"}:
+        return True
+    if text in {"0", "false", "no", "off", ""}:
+        return False
+    raise ImproperlyConfigured(f"{name}={text!r} is not a yes or no; use True or False.")
+
+
+def _number(name, default, least=0, of=float):
+    text = env.str(name, str(default))
+    try:
+        value = of(text)
+    except ValueError:
+        raise ImproperlyConfigured(f"{name}={text!r} is not a number.") from None
+    if not least <= value < float("inf"):
+        raise ImproperlyConfigured(f"{name}={text!r} must be at least {least}.")
+    return value
+
+
+def _required_in_production(name, default):
+    value = env.str(name, "")
+    if value:
+        return value
+    if DEBUG:
+        return default()
+    raise ImproperlyConfigured(f"{name} must be set when DEBUG=False; README lists the variables.")
+
+
+def _embedded(url):
+    from teamdesk import embedded
+
+    return getattr(embedded, url)(BASE_DIR / "var")
+
+
+def _database(url):
+    try:
+        database = env.db_url_config(url)
+    except Exception as error:
+        raise ImproperlyConfigured(f"DATABASE_URL={url!r} cannot be read: {error}") from error
+    # A Unix socket's folder travels as ?host=…, the way libpq's own URLs carry it.
+    options = database.setdefault("OPTIONS", {})
+    database["HOST"] = options.pop("host", database.get("HOST", ""))
+    return database
+
+
+DEBUG = _boolean("DEBUG", True)
+SECRET_KEY = _required_in_production("SECRET_KEY", lambda: "development-only-and-known-to-everyone")
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+
+INSTALLED_APPS = [
+    "tasks",
+    "tickets",
+    "exports",
+    "teamdesk",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "django_htmx",
+    "csp",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "teamdesk.middleware.PersonalSettingsMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "teamdesk.urls"
+WSGI_APPLICATION = "teamdesk.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "tickets.context.unread_notifications",
+            ],
+        },
+    }
+]
+
+# PostgreSQL decides everything; another engine is refused by a system check.
+DATABASES = {
+    "default": _database(_required_in_production("DATABASE_URL", lambda: _embedded("database_url")))
+    | {
+        "CONN_MAX_AGE": _number("TEAMDESK_CONN_MAX_AGE", 60, of=int),
+        "CONN_HEALTH_CHECKS": True,
+        "ATOMIC_REQUESTS": False,  # transactions sit on the verbs
+    }
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_USER_MODEL = "tickets.User"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "ticket_list"
+LOGOUT_REDIRECT_URL = "login"
+
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = env.str("TIME_ZONE", "UTC")
+
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "var" / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        # In development files are served as they are, with nothing to collect first.
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+WHITENOISE_USE_FINDERS = DEBUG
+
+# Scripts and styles come from our own files alone: no inline script, no inline style.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],  # the CSS library's icons are data: images
+        "font-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "manifest-src": ["'self'"],
+        "base-uri": ["'none'"],
+        "form-action": ["'self'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _boolean("TEAMDESK_SECURE_COOKIES", not DEBUG)
+SECURE_SSL_REDIRECT = _boolean("TEAMDESK_SSL_REDIRECT", False)
+SECURE_HSTS_SECONDS = _number("TEAMDESK_HSTS_SECONDS", 0, of=int)
+if _boolean("TEAMDESK_BEHIND_PROXY", False):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+vars().update(env.email_url("EMAIL_URL", default="consolemail://"))
+EMAIL_TIMEOUT = 20  # seconds; a handler owns its timeouts
+DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", "TeamDesk <teamdesk@localhost>")
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", "INFO")},
+}
+
+# --- The ledger -------------------------------------------------------------------------------
+
+TEAMDESK_ROUND_SECONDS = _number("TEAMDESK_ROUND_SECONDS", 3, 0.05)  # beat's rhythm
+TEAMDESK_ROUND_BUDGET_SECONDS = _number("TEAMDESK_ROUND_BUDGET_SECONDS", 2.5, 0.05)  # of a scan
+TEAMDESK_BATCH_SIZE = _number("TEAMDESK_BATCH_SIZE", 100, 1, int)
+TEAMDESK_RECHECK_SECONDS = _number("TEAMDESK_RECHECK_SECONDS", 30, 0)
+TEAMDESK_LEASE_SECONDS = _number("TEAMDESK_LEASE_SECONDS", 120, 1)
+TEAMDESK_RENEWAL_SECONDS = _number("TEAMDESK_RENEWAL_SECONDS", 30, 0.05)
+TEAMDESK_FAST_PATH = _boolean("TEAMDESK_FAST_PATH", True)
+TEAMDESK_RECORD_SECONDS = _number("TEAMDESK_RECORD_SECONDS", 86_400, 60, int)  # queue records
+TEAMDESK_EXPORT_TTL = timedelta(hours=_number("TEAMDESK_EXPORT_TTL_HOURS", 24, 0))
+TEAMDESK_PURGE_GRACE = timedelta(hours=1)  # a download that started in time may end
+if TEAMDESK_RENEWAL_SECONDS * 2 > TEAMDESK_LEASE_SECONDS:
+    raise ImproperlyConfigured(
+        "TEAMDESK_RENEWAL_SECONDS must be at most half of TEAMDESK_LEASE_SECONDS, "
+        "or one late renewal costs a live task its lease."
+    )
+
+# --- Redis and Celery: they only carry -----------------------------------------------------------
+
+REDIS_URL = _required_in_production("REDIS_URL", lambda: _embedded("redis_url"))
+# kombu spells a Unix socket differently from redis-py.
+CELERY_BROKER_URL = (
+    REDIS_URL.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=")
+    if REDIS_URL.startswith("unix://")
+    else REDIS_URL
+)
+# The ledger records results; Celery keeps none.
+CELERY_RESULT_BACKEND = None
+CELERY_TASK_IGNORE_RESULT = True
+# Early acknowledgement: a message dies with its worker and the ledger sends it again. With late
+# acknowledgement a Celery 5.7 worker exits when Redis is killed while it holds a message.
+CELERY_TASK_ACKS_LATE = False
+# Take a message only when a process is free to run it: a killed worker strands none, a message
+# waits in the list where another worker can take it.
+CELERY_WORKER_DISABLE_PREFETCH = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# The two queues; the dispatcher names one at every publish. Exports never hold up reminders.
+CELERY_TASK_DEFAULT_QUEUE = "short"
+CELERY_TASK_CREATE_MISSING_QUEUES = True
+# One failed publish is the round's answer; the next round is the retry. Options given per publish
+# would change later publishes of the process, so they are set here, once. Without socket timeouts
+# a peer that accepts and never answers would hang a publish for ever.
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "max_retries": 0,
+    "socket_timeout": 5,
+    "socket_connect_timeout": 2,
+    "socket_keepalive": True,
+}
+# A worker outlives Redis: it tries again for ever, also at start.
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+# On SIGTERM (with REMAP_SIGTERM=SIGQUIT, which our launchers set) running tasks get this long;
+# then their processes are ended and hand their leases back.
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = _number("TEAMDESK_SHUTDOWN_SECONDS", 10, 0)
+CELERY_WORKER_SEND_TASK_EVENTS = False
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TIMEZONE = "UTC"
+CELERY_IMPORTS = ["tasks.worker"]
+# Beat publishes nothing: its scheduler runs the dispatcher's round in its own process, because a
+# tick sent as a message would need the very Redis whose absence it must survive.
+CELERY_BEAT_SCHEDULER = "tasks.beat:RoundScheduler"
+CELERY_BEAT_MAX_LOOP_INTERVAL = TEAMDESK_ROUND_SECONDS

@@ -1,0 +1,13 @@
+from django.contrib import admin
+from django.contrib.auth import views as auth
+from django.urls import include, path
+from django.views.generic import RedirectView
+
+urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="ticket_list")),
+    path("", include("tickets.urls")),
+    path("", include("exports.urls")),
+    path("accounts/login/", auth.LoginView.as_view(redirect_authenticated_user=True), name="login"),
+    path("accounts/logout/", auth.LogoutView.as_view(), name="logout"),
+    path("admin/", admin.site.urls),
+]

@@ -1,0 +1,10 @@
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class TicketsConfig(AppConfig):
+    name = "tickets"
+    verbose_name = _("Helpdesk")
+
+    def ready(self):
+        from tickets import reminders  # noqa: F401  registers the REMINDER handler

@@ -1,0 +1,62 @@
+"""Teams and who belongs to them, in which role."""
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Role(models.TextChoices):
+    VIEWER = "viewer", _("viewer")  # reads
+    AGENT = "agent", _("agent")  # works tickets
+    LEAD = "lead", _("lead")  # works tickets and runs the team
+
+
+class TeamQuerySet(models.QuerySet):
+    def visible_to(self, user):
+        """Teams whose tickets ``user`` may read: their own, or all for a superuser."""
+        if not user.is_active:
+            return self.none()
+        return self if user.is_superuser else self.filter(memberships__user=user)
+
+    def workable_by(self, user):
+        """Teams whose tickets ``user`` may change: as agent or lead."""
+        if not user.is_active:
+            return self.none()
+        if user.is_superuser:
+            return self
+        return self.filter(memberships__user=user, memberships__role__in=[Role.AGENT, Role.LEAD])
+
+
+class Team(models.Model):
+    name = models.CharField(_("name"), max_length=100, unique=True)
+    slug = models.SlugField(_("short name"), unique=True)
+    members = models.ManyToManyField(
+        settings.AUTH_USER_MODEL, through="Membership", related_name="teams"
+    )
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+
+    objects = TeamQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("team")
+        verbose_name_plural = _("teams")
+        ordering = ["name"]
+
+    def __str__(self):
+        return self.name
+
+
+class Membership(models.Model):
+    team = models.ForeignKey(Team, models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
+    role = models.CharField(_("role"), max_length=10, choices=Role, default=Role.AGENT)
+
+    class Meta:
+        verbose_name = _("membership")
+        verbose_name_plural = _("memberships")
+        constraints = [
+            models.UniqueConstraint(fields=["team", "user"], name="one_membership_per_person")
+        ]
+
+    def __str__(self):
+        return f"{self.user} · {self.team} · {self.get_role_display()}"

@@ -1,0 +1,50 @@
+"""The history of a ticket: append-only, one row per change."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+
+class EventKind(models.TextChoices):
+    CREATED = "created", _("created")
+    IMPORTED = "imported", _("imported")
+    CHANGED = "changed", _("changed")
+    COMMENTED = "commented", _("commented")
+    REMINDED = "reminded", _("reminded")
+
+
+class TicketEvent(models.Model):
+    """``actor`` null means the system, and then ``reason`` names the rule.
+
+    ``field`` is a stable key (``status``, ``due_at``, …) for ``changed`` events. Values are JSON; their
+    display text is stored as it was, so history stays true when people or teams are renamed or
+    deleted. ``version`` is the ticket's version after the change.
+    """
+
+    ticket = models.ForeignKey("tickets.Ticket", models.CASCADE, related_name="events")
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    actor_text = models.CharField(_("actor as it was"), max_length=200, blank=True, default="")
+    reason = models.CharField(_("rule"), max_length=200, blank=True, default="")
+    kind = models.CharField(_("kind"), max_length=20, choices=EventKind)
+    field = models.CharField(_("field"), max_length=30, blank=True, default="")
+    old_value = models.JSONField(_("old value"), null=True, blank=True)
+    new_value = models.JSONField(_("new value"), null=True, blank=True)
+    old_text = models.TextField(_("old"), blank=True, default="")
+    new_text = models.TextField(_("new"), blank=True, default="")
+    version = models.PositiveIntegerField(_("version"))
+    at = models.DateTimeField(_("at"), db_default=Now())
+
+    class Meta:
+        verbose_name = _("history entry")
+        verbose_name_plural = _("history")
+        ordering = ["at", "id"]
+        indexes = [
+            # Readers: the ticket page's timeline; the merge of concurrent edits.
+            models.Index(fields=["ticket", "at", "id"], name="event_timeline"),
+        ]
+
+    def __str__(self):
+        return f"#{self.ticket_id} {self.kind} {self.field}".strip()

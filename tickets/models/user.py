@@ -1,0 +1,50 @@
+"""People who log in, with how they like to see things."""
+
+import zoneinfo
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractUser
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Theme(models.TextChoices):
+    AUTO = "", _("like the system")
+    LIGHT = "light", _("light")
+    DARK = "dark", _("dark")
+
+
+def validate_time_zone(name: str) -> None:
+    if name and name not in zoneinfo.available_timezones():
+        raise ValidationError(_("“%(name)s” is not a known time zone."), params={"name": name})
+
+
+class User(AbstractUser):
+    language = models.CharField(
+        _("language"),
+        max_length=10,
+        choices=[("", _("like the browser")), *settings.LANGUAGES],
+        blank=True,
+        default="",
+    )
+    time_zone = models.CharField(
+        _("time zone"),
+        max_length=64,
+        blank=True,
+        default="",
+        validators=[validate_time_zone],
+        help_text=_("For example Europe/Berlin or Asia/Shanghai. Empty: the server's."),
+    )
+    theme = models.CharField(
+        _("theme"), max_length=5, choices=Theme, blank=True, default=Theme.AUTO
+    )
+
+    @property
+    def display_name(self) -> str:
+        return self.get_full_name() or self.username
+
+    @property
+    def zone(self) -> zoneinfo.ZoneInfo:
+        """The person's time zone, or the server's."""
+        return zoneinfo.ZoneInfo(self.time_zone or settings.TIME_ZONE)
