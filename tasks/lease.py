@@ -5,6 +5,7 @@ cancelled) can no longer change anything, however late it wakes.
 """
 
 import threading
+import time
 import uuid
 from contextlib import contextmanager
 from datetime import datetime
@@ -32,6 +33,7 @@ class Lease:
         self.task = task
         self.kind = registry.kind(task.kind)
         self.execution_id = task.execution_id
+        self._claimed = time.monotonic()
         self._lost = threading.Event()
 
     # WAITING → RUNNING
@@ -60,6 +62,10 @@ class Lease:
             )
         total = F("progress_total") if total is None else total
         self._update(updated_at=Now(), progress_done=done, progress_total=total)
+
+    @property
+    def is_past_time_limit(self) -> bool:
+        return time.monotonic() - self._claimed > self.kind.time_limit
 
     def check(self) -> None:
         """Raises LeaseLost if a renewal was refused meanwhile. Costs nothing."""

@@ -300,7 +300,7 @@ _MARK_LUA = """
 if KEYS[2] ~= '' and tonumber(ARGV[4]) > tonumber(redis.call('GET', KEYS[2]) or '0') then
     redis.call('SET', KEYS[2], ARGV[4])
 end
-local rank = {delayed = 0, waiting = 1, active = 2, completed = 3, failed = 3}
+local rank = {delayed = 0, waiting = 1, active = 2, failed = 3, completed = 4}
 local held = redis.call('HMGET', KEYS[1], 'message', 'state', 'attempt')
 if held[1] and held[1] ~= ARGV[1] then return 0 end
 if held[2] and rank[held[2]] > rank[ARGV[2]] then return 0 end

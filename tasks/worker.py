@@ -1,8 +1,8 @@
 """What a Celery worker runs: claim, handler, finish. The one Celery task of TeamDesk."""
 
 import logging
-import signal
 
+from billiard.common import terminate_handler_fired
 from celery import shared_task, signals
 from django.db import close_old_connections, connections
 from django.db.backends.signals import connection_created
@@ -14,10 +14,6 @@ from tasks.models import BackgroundTask, TaskStatus
 from tasks.transactions import set_session_limits
 
 logger = logging.getLogger(__name__)
-
-
-class WorkerShutdown(BaseException):
-    """Raised in a worker process that is told to end: not an Exception, so no handler swallows it."""
 
 
 @shared_task(name=queue.EXECUTE, bind=True, ignore_result=True)
@@ -46,12 +42,12 @@ def run_job(
         return None
     queue.mark_claimed(job, message, lease.task.attempt)
     try:
-        status = _run(lease)
+        return _run(lease)
     except LeaseLost as lost:
         logger.warning("%s", lost)
-        status = None
-    queue.mark_ended(job, message)
-    return status
+        return None
+    finally:
+        queue.mark_ended(job, message)
 
 
 def _run(lease: Lease) -> TaskStatus:
@@ -63,8 +59,16 @@ def _run(lease: Lease) -> TaskStatus:
         return TaskStatus.COMPLETED
     except LeaseLost:
         raise
-    except WorkerShutdown:
-        lease.release()
+    except SystemExit as leaving:
+        # The pool ends its process: past the hard time limit, or when the grace time of a shutdown
+        # is over. Anyone else's SystemExit is a failure like any other.
+        if lease.is_past_time_limit:
+            limit = f"It ran longer than its time limit of {lease.kind.time_limit:g} s."
+            lease.fail_attempt(TimeoutError(limit))
+        elif terminate_handler_fired():
+            lease.release()
+        else:
+            return lease.fail_attempt(leaving)
         raise
     except Exception as error:  # noqa: BLE001  whatever a handler raises is its attempt's result
         logger.warning("%s attempt %d failed: %s", lease.task, lease.task.attempt, describe(error))
@@ -88,13 +92,6 @@ def _prepare_process(**kwargs):
     # The parent's connection must not be shared, and nothing here may wait for ever.
     connections.close_all()
     connection_created.connect(set_session_limits)
-    signal.signal(signal.SIGTERM, _end_process)
-
-
-def _end_process(signum, frame):
-    """The pool ends its processes after the grace time of a shutdown: hand the lease back."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise WorkerShutdown
 
 
 @signals.task_failure.connect

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from tests import services
+from tests.processes import processes  # noqa: F401  a fixture
 
 
 @pytest.fixture(autouse=True)

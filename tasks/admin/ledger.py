@@ -1,0 +1,332 @@
+"""The ledger for staff: all visible, nothing editable, retry and cancel through the verbs."""
+
+import json
+import re
+from datetime import timedelta
+
+from django.conf import settings
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import BooleanField, ExpressionWrapper, Q
+from django.db.models.functions import Now
+from django.http import HttpResponseNotAllowed
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import path, reverse
+from django.utils.html import format_html
+from django.utils.text import Truncator
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from tasks import registry
+from tasks.models import BackgroundTask, DedupConflict, TaskAttempt, TaskStatus
+
+from .dispatcher import last_round
+from .rows import CappedPaginator, Outcome, ReadOnly, each_row
+from .text import preformatted, to_the_second
+
+VERBS = ("retry", "cancel")
+
+
+class KindFilter(admin.SimpleListFilter):
+    """The registered kinds; those found in the table would cost a scan of it on every page."""
+
+    title = gettext_lazy("kind")
+    parameter_name = "kind"
+
+    def lookups(self, request, model_admin):
+        return [(name, name) for name in sorted(registry.kinds())]
+
+    def queryset(self, request, queryset):
+        return queryset.filter(kind=self.value()) if self.value() else queryset
+
+
+class ConcernFilter(admin.SimpleListFilter):
+    title = gettext_lazy("concern")
+    parameter_name = "concern"
+
+    def lookups(self, request, model_admin):
+        return [
+            ("lease", _("running without a sign of life")),
+            ("error", _("has an error")),
+            ("unseen", _("waiting, never handed to the queue")),
+        ]
+
+    def queryset(self, request, queryset):
+        match self.value():
+            case "lease":
+                return queryset.filter(lease_expired=True)
+            case "error":
+                return queryset.exclude(last_error="")
+            case "unseen":
+                return queryset.filter(status=TaskStatus.WAITING, dispatched_at=None)
+        return queryset
+
+
+class AttemptInline(ReadOnly, admin.StackedInline):
+    model = TaskAttempt
+    ordering = ["-id"]
+    extra = 0
+    classes = ["ledger-attempts"]
+    fields = [("outcome", "worker", "execution_id"), ("started", "finished"), "error_text", "trace"]
+    readonly_fields = ["started", "finished", "error_text", "trace"]
+
+    def has_view_permission(self, request, obj=None):
+        return True  # who may see the task sees how it went
+
+    @admin.display(description=gettext_lazy("started"))
+    def started(self, attempt):
+        return to_the_second(attempt.started_at)
+
+    @admin.display(description=gettext_lazy("finished"))
+    def finished(self, attempt):
+        return to_the_second(attempt.finished_at)
+
+    @admin.display(description=gettext_lazy("error"))
+    def error_text(self, attempt):
+        return preformatted(attempt.error)
+
+    @admin.display(description=gettext_lazy("traceback"))
+    def trace(self, attempt):
+        return preformatted(attempt.traceback)
+
+
+@admin.register(BackgroundTask)
+class BackgroundTaskAdmin(ReadOnly, admin.ModelAdmin):
+    """Retry and cancel need ``tasks.change_backgroundtask``; nothing else can be changed."""
+
+    # The table grows for ever: no exact count, no facets, no date hierarchy (it looks for the oldest
+    # and the newest of an unindexed column), no choice lists taken from the rows.
+    paginator = CappedPaginator
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+    list_select_related = ["owner"]
+    list_per_page = 50
+    list_max_show_all = 0
+    ordering = ["-id"]
+    sortable_by = ["id"]
+    list_display = [
+        "id", "kind", "state", "run", "attempts_used", "not_before", "queue_checked",
+        "sign_of_life", "owner", "ticket_link", "progress", "short_error",
+    ]  # fmt: skip
+    list_filter = [
+        ("status", admin.ChoicesFieldListFilter),
+        KindFilter,
+        ConcernFilter,
+        ("created_at", admin.DateFieldListFilter),
+        ("run_at", admin.DateFieldListFilter),
+    ]
+    search_fields = ["id"]  # get_search_results decides
+    search_help_text = gettext_lazy(
+        "A task's or a ticket's number, a job id like 12:0, or the beginning of a dedup key."
+    )
+    actions = ["retry", "cancel"]
+    inlines = [AttemptInline]
+    change_list_template = "admin/tasks/backgroundtask/change_list.html"
+    change_form_template = "admin/tasks/backgroundtask/change_form.html"
+    fieldsets = [
+        (
+            None,
+            {
+                "fields": [
+                    ("kind", "state"),
+                    ("job_id", "dedup_key"),
+                    ("run", "attempts_used", "progress"),
+                    "error_text",
+                ]
+            },
+        ),
+        (
+            gettext_lazy("For whom and what"),
+            {"fields": [("owner", "team", "ticket_link"), "reminder_revision", "pretty_payload"]},
+        ),
+        (
+            gettext_lazy("Times"),
+            {
+                "fields": [
+                    ("created", "not_before", "queue_checked"),
+                    ("started", "sign_of_life", "finished"),
+                    "expires",
+                    "execution_id",
+                ]
+            },
+        ),
+    ]  # fmt: skip
+    readonly_fields = [
+        "state", "job_id", "attempts_used", "progress", "error_text", "ticket_link",
+        "pretty_payload", "created", "not_before", "queue_checked", "started", "sign_of_life",
+        "finished", "expires",
+    ]  # fmt: skip
+
+    class Media:
+        css = {"all": ["teamdesk/admin.css"]}
+
+    def has_operate_permission(self, request):
+        return request.user.has_perm("tasks.change_backgroundtask")
+
+    def get_queryset(self, request):
+        limit = Now() - timedelta(seconds=settings.TEAMDESK_LEASE_SECONDS)
+        return (
+            super()
+            .get_queryset(request)
+            .annotate(
+                lease_expired=ExpressionWrapper(
+                    Q(status=TaskStatus.RUNNING, updated_at__lt=limit), BooleanField()
+                )
+            )
+        )
+
+    def get_search_results(self, request, queryset, search_term):
+        term = search_term.strip().removeprefix("#")
+        if not term:
+            return queryset, False
+        if number := re.fullmatch(r"([0-9]+)(:[0-9]+)?", term):
+            # Of a job id only the task counts: a log line may name an earlier run.
+            found = Q(pk=number[1]) if number[2] else Q(pk=term) | Q(ticket=term)
+        else:
+            found = Q(dedup_key__startswith=term)
+        return queryset.filter(found), False
+
+    # Columns and fields
+
+    @admin.display(description=gettext_lazy("status"))
+    def state(self, task):
+        note = _(" · no sign of life") if task.lease_expired else ""
+        return format_html(
+            '<span class="ledger-status ledger-{}">{}{}</span>',
+            task.status.lower(),
+            task.get_status_display(),
+            note,
+        )
+
+    @admin.display(description=gettext_lazy("job id"))
+    def job_id(self, task):
+        return task.job_id
+
+    @admin.display(description=gettext_lazy("attempts"))
+    def attempts_used(self, task):
+        return f"{task.attempt}/{task.max_attempts}"
+
+    @admin.display(description=gettext_lazy("not before"))
+    def not_before(self, task):
+        return to_the_second(task.run_at)
+
+    @admin.display(description=gettext_lazy("queue last checked"))
+    def queue_checked(self, task):
+        return to_the_second(task.dispatched_at)
+
+    @admin.display(description=gettext_lazy("last sign of life"))
+    def sign_of_life(self, task):
+        return to_the_second(task.updated_at)
+
+    @admin.display(description=gettext_lazy("created"))
+    def created(self, task):
+        return to_the_second(task.created_at)
+
+    @admin.display(description=gettext_lazy("started"))
+    def started(self, task):
+        return to_the_second(task.started_at)
+
+    @admin.display(description=gettext_lazy("finished"))
+    def finished(self, task):
+        return to_the_second(task.finished_at)
+
+    @admin.display(description=gettext_lazy("result expires"))
+    def expires(self, task):
+        return to_the_second(task.expires_at)
+
+    @admin.display(description=gettext_lazy("ticket"))
+    def ticket_link(self, task):
+        """Its number alone: who may see the ledger may not be of the ticket's team."""
+        if task.ticket_id is None:
+            return None
+        url = reverse("admin:tickets_ticket_change", args=[task.ticket_id])
+        return format_html('<a href="{}">#{}</a>', url, task.ticket_id)
+
+    @admin.display(description=gettext_lazy("progress"))
+    def progress(self, task):
+        if task.progress_total is None:
+            return task.progress_done or None
+        return f"{task.progress_done} / {task.progress_total}"
+
+    @admin.display(description=gettext_lazy("last error"))
+    def short_error(self, task):
+        return Truncator(task.last_error).chars(80)
+
+    @admin.display(description=gettext_lazy("last error"))
+    def error_text(self, task):
+        return preformatted(task.last_error)
+
+    @admin.display(description=gettext_lazy("payload"))
+    def pretty_payload(self, task):
+        return preformatted(json.dumps(task.payload, ensure_ascii=False, indent=2))
+
+    # Pages
+
+    def get_urls(self):
+        one = [
+            path(
+                f"<int:pk>/{verb}/",
+                self.admin_site.admin_view(self.verb_view),
+                {"verb": verb},
+                name=f"tasks_backgroundtask_{verb}",
+            )
+            for verb in VERBS
+        ]
+        return one + super().get_urls()
+
+    def changelist_view(self, request, extra_context=None):
+        context = {"dispatcher": last_round()} | (extra_context or {})
+        return super().changelist_view(request, context)
+
+    def render_change_form(self, request, context, *args, obj=None, **kwargs):
+        may = obj is not None and self.has_operate_permission(request)
+        context["may_retry"] = may and obj.status in (TaskStatus.FAILED, TaskStatus.CANCELLED)
+        context["may_cancel"] = may and obj.is_live
+        context["dispatcher"] = last_round()
+        return super().render_change_form(request, context, *args, obj=obj, **kwargs)
+
+    def verb_view(self, request, pk, verb):
+        """The buttons of one task's page."""
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        if not self.has_operate_permission(request):
+            raise PermissionDenied
+        task = get_object_or_404(self.get_queryset(request), pk=pk)
+        getattr(self, verb)(request, self.get_queryset(request).filter(pk=task.pk))
+        return redirect("admin:tasks_backgroundtask_change", pk)
+
+    # Actions
+
+    @admin.action(
+        description=gettext_lazy("Retry the failed and cancelled ones"), permissions=["operate"]
+    )
+    def retry(self, request, queryset):
+        each_row(self, request, queryset, lambda task: _retry(task, request.user))
+
+    @admin.action(
+        description=gettext_lazy("Cancel the waiting and running ones"), permissions=["operate"]
+    )
+    def cancel(self, request, queryset):
+        each_row(self, request, queryset, lambda task: _cancel(task, request.user))
+
+
+def _retry(task: BackgroundTask, by) -> Outcome:
+    try:
+        if task.retry(by=by):
+            return messages.SUCCESS, _("To be run again")
+    except DedupConflict:
+        text = _("Not retried, another live task holds the dedup key “%(key)s”")
+        return messages.ERROR, text % {"key": task.dedup_key}
+    if task.status in (TaskStatus.FAILED, TaskStatus.CANCELLED):
+        return messages.WARNING, _("Not retried, someone else was faster")
+    text = _("Not retried, it is %(status)s")
+    return messages.WARNING, text % {"status": task.get_status_display()}
+
+
+def _cancel(task: BackgroundTask, by) -> Outcome:
+    if task.cancel(by=by):
+        return messages.SUCCESS, _("Cancelled")
+    if task.is_live:
+        return messages.WARNING, _("Not cancelled, it ended in the meantime")
+    text = _("Not cancelled, it is already %(status)s")
+    return messages.WARNING, text % {"status": task.get_status_display()}

@@ -1,0 +1,80 @@
+"""Actions of the admin on many rows: one verb a row, and each row's outcome told."""
+
+import logging
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.db import DatabaseError
+from django.utils.functional import cached_property
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from tasks.errors import describe
+
+logger = logging.getLogger(__name__)
+
+ROWS_AT_ONCE = 500  # one request, one verb a row; more would outlive a web server's patience
+ROWS_NAMED = 50  # in one message
+COUNT_LIMIT = 10_000
+
+Outcome = tuple[int, str]  # a level of django.contrib.messages, and what happened
+
+
+class ReadOnly:
+    """Admin of rows that only the program writes."""
+
+    def has_add_permission(self, request, obj=None):
+        return False
+
+    def has_change_permission(self, request, obj=None):
+        return False
+
+    def has_delete_permission(self, request, obj=None):
+        return False
+
+
+class CappedPaginator(Paginator):
+    """Counts no further than COUNT_LIMIT: counting a big table costs more than its page."""
+
+    @cached_property
+    def count(self):
+        return self.object_list.order_by()[: COUNT_LIMIT + 1].count()
+
+    @property
+    def is_capped(self) -> bool:
+        return self.count > COUNT_LIMIT
+
+
+def each_row(model_admin, request, rows, act: Callable[..., Outcome]) -> None:
+    """Call ``act(row)`` for each row and tell the person what happened, one message an outcome.
+
+    A row that the database refuses is reported like any other outcome and stops no other row.
+    """
+    if rows.order_by()[: ROWS_AT_ONCE + 1].count() > ROWS_AT_ONCE:
+        text = _(
+            "Nothing was changed: at most %(limit)d rows at once. Narrow the list with a filter."
+        )
+        model_admin.message_user(request, text % {"limit": ROWS_AT_ONCE}, messages.ERROR)
+        return
+    outcomes: dict[Outcome, list] = {}
+    for row in rows:
+        try:
+            level, text = act(row)
+        except DatabaseError as error:
+            logger.exception("An admin action failed on %r", row)
+            level, text = messages.ERROR, describe(error)
+        outcomes.setdefault((level, text), []).append(row.pk)
+        if level == messages.SUCCESS:
+            # The verb records the change; this says in the admin's own history who asked for it.
+            model_admin.log_change(request, row, text)
+    for (level, text), pks in sorted(outcomes.items()):
+        model_admin.message_user(request, f"{text}: {_listed(pks)}", level)
+
+
+def _listed(pks: list) -> str:
+    text = ", ".join(f"#{pk}" for pk in pks[:ROWS_NAMED])
+    more = len(pks) - ROWS_NAMED
+    if more > 0:
+        text += ngettext(" and %(more)d more", " and %(more)d more", more) % {"more": more}
+    return text

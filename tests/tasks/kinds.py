@@ -1,0 +1,60 @@
+"""Kinds for tests, also loaded by the real workers of the end-to-end tests (``celery -I``).
+
+Their database effect is a row in a table of notes, so that "once" can be counted.
+"""
+
+import os
+import signal
+import time
+
+from django.db import connection
+
+from tasks.registry import PermanentFailure, handles
+
+
+def write_note(task):
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO test_notes (task, run, execution) VALUES (%s, %s, %s)",
+            [task.pk, task.run, task.execution_id],
+        )
+
+
+@handles("NOTE", ladder=(60, 300))
+def note(task, lease):
+    return lambda: write_note(task)
+
+
+@handles("LONG_NOTE", queue="long", time_limit=600)
+def long_note(task, lease):
+    return lambda: write_note(task)
+
+
+@handles("SLOW", time_limit=600)
+def slow(task, lease):
+    """Works for ``payload["seconds"]``, looking at its lease as it goes."""
+    deadline = time.monotonic() + task.payload["seconds"]
+    while time.monotonic() < deadline:
+        lease.check()
+        time.sleep(0.05)
+    return lambda: write_note(task)
+
+
+@handles("SUICIDE", ladder=(0.1,))
+def suicide(task, lease):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@handles("HANGS", time_limit=0.5, ladder=())
+def hangs(task, lease):
+    time.sleep(3600)
+
+
+@handles("FAILS", ladder=(60, 300))
+def fails(task, lease):
+    raise ConnectionError(task.payload.get("text", "the printer is on fire"))
+
+
+@handles("HOPELESS")
+def hopeless(task, lease):
+    raise PermanentFailure("The address does not exist.")

@@ -1,0 +1,123 @@
+"""Real Celery workers: what kills, hangs and shutdowns leave in the ledger."""
+
+import os
+import signal
+
+import pytest
+
+from tasks import queue
+from tasks.dispatcher import dispatch_once
+from tasks.models import BackgroundTask, TaskStatus
+
+pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+
+enqueue = BackgroundTask.objects.enqueue
+
+
+def status_of(task):
+    task.refresh_from_db()
+    return task.status
+
+
+def test_it_runs_what_the_dispatcher_publishes(processes, notes, wait_until):
+    processes.worker()
+    task = enqueue("NOTE")
+    dispatch_once()
+    wait_until(lambda: status_of(task) == TaskStatus.COMPLETED)
+    assert notes(task) == 1
+
+
+def test_it_runs_a_task_that_was_published_three_times_once(processes, notes, wait_until):
+    task = enqueue("NOTE")
+    due = BackgroundTask.objects.with_is_due().get(pk=task.pk)
+    for _ in range(3):
+        queue.add([due])
+    processes.worker()
+    last = enqueue("NOTE")
+    dispatch_once()
+    wait_until(lambda: status_of(last) == TaskStatus.COMPLETED)
+    assert status_of(task) == TaskStatus.COMPLETED
+    assert notes(task) == 1
+    assert task.attempt == 1
+
+
+def test_it_hands_its_lease_back_when_it_is_shut_down(processes, notes, wait_until):
+    worker = processes.worker()
+    task = enqueue("SLOW", payload={"seconds": 300})
+    dispatch_once()
+    wait_until(lambda: status_of(task) == TaskStatus.RUNNING)
+    worker.stop()
+    assert status_of(task) == TaskStatus.WAITING
+    assert task.attempts.get().outcome == "released"
+    assert task.max_attempts == 8  # the attempt was given back
+    assert notes(task) == 0
+
+
+def test_it_finishes_what_is_nearly_done_when_it_is_shut_down(processes, notes, wait_until):
+    worker = processes.worker(TEAMDESK_SHUTDOWN_SECONDS="3")
+    task = enqueue("SLOW", payload={"seconds": 0.5})
+    dispatch_once()
+    wait_until(lambda: status_of(task) == TaskStatus.RUNNING)
+    worker.stop()
+    assert status_of(task) == TaskStatus.COMPLETED
+    assert notes(task) == 1
+
+
+def test_a_hung_handler_frees_its_process_and_fails_its_attempt(
+    processes, notes, wait_until, monkeypatch
+):
+    monkeypatch.setattr("tasks.queue.HARD_LIMIT_MARGIN_SECONDS", 0.5)
+    processes.worker()
+    task = enqueue("HANGS")
+    dispatch_once()
+    wait_until(lambda: status_of(task) == TaskStatus.FAILED)
+    assert "time limit" in task.last_error
+
+
+def test_a_task_that_kills_its_worker_ends_failed_and_others_go_on(
+    processes, notes, wait_until, settings, empty_queue
+):
+    settings.TEAMDESK_LEASE_SECONDS = 1
+    processes.worker()
+    deadly, harmless = enqueue("SUICIDE"), enqueue("NOTE")
+
+    def rounds_until_failed():
+        dispatch_once()
+        return status_of(deadly) == TaskStatus.FAILED
+
+    wait_until(rounds_until_failed, "two deaths, then FAILED", 60)
+    wait_until(lambda: status_of(harmless) == TaskStatus.COMPLETED)
+    assert deadly.attempt == deadly.max_attempts == 2
+    assert {attempt.outcome for attempt in deadly.attempts.all()} == {"lease_expired"}
+
+
+def test_a_killed_worker_group_leaves_nothing_running(processes, notes, wait_until, settings):
+    settings.TEAMDESK_LEASE_SECONDS = 1
+    worker = processes.worker()
+    tasks = [enqueue("SLOW", payload={"seconds": 300}) for _ in range(4)]
+    dispatch_once()
+    running = BackgroundTask.objects.filter(status=TaskStatus.RUNNING)
+    wait_until(lambda: running.count() == 2)
+    worker.kill()
+
+    def recovered():
+        dispatch_once()
+        return not running.exists()
+
+    wait_until(recovered)
+    assert all(status_of(task) == TaskStatus.WAITING for task in tasks)
+
+
+def test_the_failed_record_of_a_killed_process_is_written(
+    processes, notes, wait_until, empty_queue
+):
+    worker = processes.worker()
+    task = enqueue("SLOW", payload={"seconds": 300})
+    dispatch_once()
+    wait_until(lambda: status_of(task) == TaskStatus.RUNNING)
+    for child in worker.children():
+        os.kill(child.pid, signal.SIGKILL)
+    record = f"teamdesk:job:{task.job_id}"
+    wait_until(lambda: empty_queue.hget(record, "state") == b"failed", "the record says failed")
+    assert b"WorkerLost" in empty_queue.hget(record, "error")
+    assert status_of(task) == TaskStatus.RUNNING  # the record decides nothing while a lease holds
