@@ -1,8 +1,8 @@
 """Development and test services: real PostgreSQL and Valkey out of pip wheels.
 
 Both listen on Unix sockets only, so nothing installed on the machine is needed or disturbed. Where
-their sockets are follows from the data folder alone, which is why every ``manage.py`` command
-finds the running services with no variable set.
+their sockets are follows from the data folder alone (not from TMPDIR, not from the terminal), which
+is why every ``manage.py`` command finds the running services with no variable set.
 
 PostgreSQL refuses to run as root. As root it runs as the user ``embedded_postgres``, which is
 created when missing, and every parent folder of its binaries and data becomes searchable (o+x)
@@ -15,13 +15,14 @@ import importlib.util
 import os
 import platform
 import pwd
+import re
 import shutil
 import signal
 import socket
 import stat
 import subprocess
-import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
@@ -29,7 +30,8 @@ import redis
 
 DATABASE = "teamdesk"
 _POSTGRES_USER = "embedded_postgres"
-_LONGEST_SOCKET_PATH = 100  # bytes; the kernel's limit is 107, PostgreSQL appends ".s.PGSQL.5432"
+_LONGEST_SOCKET_PATH = 100  # bytes, of the 107 that the kernel allows
+_LONGEST_LOG = 5_000_000  # bytes; a longer log starts afresh at the next start
 
 
 def _wheel(name: str) -> Path:
@@ -55,12 +57,18 @@ class ServiceError(Exception):
 
 
 def socket_folder(data: Path) -> Path:
-    """The folder of both sockets: inside ``data``, or a short temporary one if that is too deep."""
+    """The folder of both sockets: inside ``data``, or a short one under /tmp.
+
+    The latter where ``data`` is too deep for the kernel, or has a character that would need its
+    own quoting in each of PostgreSQL's settings, libpq's URLs and kombu's URLs.
+    """
     inside = data / "run"
-    if len(os.fsencode(inside / ".s.PGSQL.5432")) <= _LONGEST_SOCKET_PATH:
+    if len(os.fsencode(inside / ".s.PGSQL.5432")) <= _LONGEST_SOCKET_PATH and re.fullmatch(
+        r"[A-Za-z0-9/._-]+", str(inside)
+    ):
         return inside
     digest = hashlib.sha256(os.fsencode(data)).hexdigest()[:12]
-    return Path(tempfile.gettempdir()) / f"teamdesk-{os.getuid()}-{digest}"
+    return Path("/tmp") / f"teamdesk-{os.getuid()}-{digest}"  # noqa: S108  see _own_folder
 
 
 def database_url(data: Path, name: str = DATABASE) -> str:
@@ -72,7 +80,10 @@ def redis_url(data: Path) -> str:
 
 
 class _Service:
-    """A server process of ours with its data in ``data`` and its log beside it."""
+    """A server process of ours with its data in ``data`` and its log beside it.
+
+    ``interrupted`` is asked while a start waits; True gives the start up with a ServiceError.
+    """
 
     name: str
 
@@ -81,14 +92,21 @@ class _Service:
         self.sockets = socket_folder(data)
         self.log = data / f"{self.name}.log"
         self.process: subprocess.Popen | None = None
+        self.interrupted: Callable[[], bool] = lambda: False
 
     @property
     def pid(self) -> int | None:
         return self.process.pid if self.process else None
 
+    def _make_folders(self):
+        self.data.mkdir(parents=True, exist_ok=True)
+        self.sockets.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _own_folder(self.sockets)
+
     def _spawn(self, command, **options):
+        full = self.log.exists() and self.log.stat().st_size > _LONGEST_LOG
         # A session of its own: Ctrl-C reaches the launcher alone, which stops services last.
-        with self.log.open("ab") as log:
+        with self.log.open("wb" if full else "ab") as log:
             self.process = subprocess.Popen(
                 [str(part) for part in command],
                 stdin=subprocess.DEVNULL,
@@ -103,6 +121,9 @@ class _Service:
         while not answers():
             if self.process.poll() is not None:
                 raise ServiceError(f"{self.name} ended at once; its log says:\n{self._log_tail()}")
+            if self.interrupted():
+                self.stop()
+                raise ServiceError(f"The start of {self.name} was interrupted.")
             if time.monotonic() > deadline:
                 self.stop()
                 raise ServiceError(
@@ -138,8 +159,7 @@ class Postgres(_Service):
 
     def start(self, seconds: float = 60):
         """Create the cluster on first use and start the server. Returns self once it answers."""
-        self.data.mkdir(parents=True, exist_ok=True)
-        self.sockets.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._make_folders()
         user = self._unprivileged_user()
         if not (self.cluster / "PG_VERSION").exists():
             self._create_cluster(user)
@@ -151,20 +171,21 @@ class Postgres(_Service):
             **self.settings,
         }
         flags = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
-        self._spawn([self.binaries / "postgres", "-D", self.cluster, *flags], user=user)
+        command = [self.binaries / "postgres", "-D", self.cluster, *flags]
+        self._spawn(command, cwd="/", **_as(user))
         self._wait_until(self._answers, seconds)
         self._ensure_database()
         return self
 
-    def stop(self, seconds: float = 20):
-        super().stop(signal.SIGINT, seconds)  # PostgreSQL's fast shutdown: disconnects clients
+    def stop(self, how: int = signal.SIGINT, seconds: float = 20):
+        super().stop(how, seconds)  # SIGINT is its fast shutdown: disconnects clients
 
     def connect(self, name: str = "postgres", **options) -> psycopg.Connection:
         return psycopg.connect(
             host=str(self.sockets), user="postgres", dbname=name, autocommit=True, **options
         )
 
-    def _unprivileged_user(self) -> str | None:
+    def _unprivileged_user(self) -> pwd.struct_passwd | None:
         if os.geteuid() != 0:
             return None
         account = _ensure_account(_POSTGRES_USER)
@@ -176,31 +197,46 @@ class Postgres(_Service):
         for folder in (self.cluster, self.sockets, install):
             for parent in folder.resolve().parents:
                 _permit(parent, stat.S_IXOTH)
-        self.cluster.mkdir(mode=0o700, exist_ok=True)
-        for folder in (self.cluster, self.sockets):
-            os.chown(folder, account.pw_uid, account.pw_gid)
-        return _POSTGRES_USER
+        os.chown(self.sockets, account.pw_uid, account.pw_gid)
+        return account
 
-    def _create_cluster(self, user: str | None):
-        command = [self.binaries / "initdb", "-D", self.cluster, "-U", "postgres"]
+    def _create_cluster(self, user: pwd.struct_passwd | None):
+        """Made beside its place and moved there when whole: a start that was killed half-way leaves
+        nothing that the next one could mistake for a cluster."""
+        making = self.cluster.with_name(self.cluster.name + ".making")
+        shutil.rmtree(making, ignore_errors=True)
+        making.mkdir(mode=0o700)
+        if user:
+            os.chown(making, user.pw_uid, user.pw_gid)
+        command = [self.binaries / "initdb", "-D", making, "-U", "postgres"]
         command += ["--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
         done = subprocess.run(
-            [str(part) for part in command], user=user, cwd="/", capture_output=True, text=True
+            [str(part) for part in command],
+            cwd="/",
+            capture_output=True,
+            text=True,
+            start_new_session=True,  # or Ctrl-C would end it before the launcher has heard
+            **_as(user),
         )
         if done.returncode != 0:
-            # A half-made cluster would be mistaken for a whole one at the next start.
-            shutil.rmtree(self.cluster, ignore_errors=True)
+            shutil.rmtree(making, ignore_errors=True)
             raise ServiceError(
                 f"The PostgreSQL data folder {self.cluster} could not be made:\n"
                 f"{(done.stderr or done.stdout).strip()}"
             )
+        making.rename(self.cluster)
 
     def _stop_orphan(self):
         """Stop the server that a killed launcher left behind on this very data folder."""
         with contextlib.suppress(OSError, ValueError, IndexError):
             pid = int((self.cluster / "postmaster.pid").read_text().splitlines()[0])
-            if _command_line(pid).startswith(str(self.binaries)):
+            line = _command_line(pid)
+            if line[:1] == [str(self.binaries / "postgres")] and str(self.cluster) in line:
                 _terminate(pid, signal.SIGINT)
+        # After a power cut the recorded pid may be any process of ours, and PostgreSQL would refuse
+        # to start because of it. Its processes, and only they, work inside the cluster's folder.
+        if not _processes_inside(self.cluster):
+            (self.cluster / "postmaster.pid").unlink(missing_ok=True)
 
     def _answers(self) -> bool:
         try:
@@ -229,8 +265,8 @@ class Valkey(_Service):
     def start(self, seconds: float = 20):
         """Start the server. Returns self once it answers."""
         folder = self.data / "valkey"
-        folder.mkdir(parents=True, exist_ok=True)
-        self.sockets.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._make_folders()
+        folder.mkdir(exist_ok=True)
         self._stop_orphan()
         settings = {
             "port": 0,
@@ -253,7 +289,9 @@ class Valkey(_Service):
     def _stop_orphan(self):
         with contextlib.suppress(OSError, ValueError):
             pid = int((self.data / "valkey.pid").read_text())
-            if "valkey-server" in _command_line(pid) and str(self.socket) in _command_line(pid):
+            # Valkey shows its binary and its socket as its title.
+            line = " ".join(_command_line(pid))
+            if "valkey-server" in line and str(self.socket) in line:
                 _terminate(pid, signal.SIGTERM)
         self.socket.unlink(missing_ok=True)
 
@@ -272,7 +310,13 @@ def _ensure_account(name: str) -> pwd.struct_passwd:
         return pwd.getpwnam(name)
     try:
         subprocess.run(
-            ["useradd", "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", name],
+            [
+                "/usr/sbin/useradd",
+                "--system",
+                "--no-create-home",
+                "--shell=/usr/sbin/nologin",
+                name,
+            ],
             check=True,
             capture_output=True,
             text=True,
@@ -292,21 +336,48 @@ def _permit(path: Path, mode: int) -> None:
         path.chmod(present | mode)
 
 
-def _command_line(pid: int) -> str:
+def _as(user: pwd.struct_passwd | None) -> dict:
+    """Popen's options for running as ``user``, without the groups of our own."""
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if user else {}
+
+
+def _own_folder(folder: Path) -> None:
+    """Refuse a socket folder under /tmp that somebody else laid there for us to use."""
+    found = folder.lstat()
+    ours = {os.geteuid()}
+    if os.geteuid() == 0:
+        with contextlib.suppress(KeyError):
+            ours.add(pwd.getpwnam(_POSTGRES_USER).pw_uid)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid not in ours:
+        raise ServiceError(f"{folder} belongs to another user; remove it and start again.")
+
+
+def _command_line(pid: int) -> list[str]:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+        parts = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
-        return ""
+        return []
+    return [os.fsdecode(part) for part in parts]
+
+
+def _processes_inside(folder: Path) -> list[int]:
+    inside = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (process / "cwd").readlink() == folder:
+                inside.append(int(process.name))
+    return inside
 
 
 def _terminate(pid: int, how: int, seconds: float = 20):
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, how)
         deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            os.kill(pid, 0)
+        while _command_line(pid) not in ([], [""]):  # a zombie has none
+            if time.monotonic() > deadline:
+                os.kill(pid, signal.SIGKILL)
+                return
             time.sleep(0.05)
-        os.kill(pid, signal.SIGKILL)
 
 
 def free_port() -> int:
