@@ -233,10 +233,16 @@ class Postgres(_Service):
             line = _command_line(pid)
             if line[:1] == [str(self.binaries / "postgres")] and str(self.cluster) in line:
                 _terminate(pid, signal.SIGINT)
-        # After a power cut the recorded pid may be any process of ours, and PostgreSQL would refuse
-        # to start because of it. Its processes, and only they, work inside the cluster's folder.
-        if not _processes_inside(self.cluster):
-            (self.cluster / "postmaster.pid").unlink(missing_ok=True)
+        # After a power cut the recorded pid may be any process of ours, or a dead one nobody has
+        # reaped yet, and PostgreSQL would refuse to start because of it. Its processes, and only
+        # they, work inside the cluster's folder; those of a killed server leave by themselves.
+        deadline = time.monotonic() + 5
+        while _processes_inside(self.cluster):
+            if time.monotonic() > deadline:
+                return  # PostgreSQL says what is wrong
+            time.sleep(0.05)
+        (self.cluster / "postmaster.pid").unlink(missing_ok=True)
+        (self.sockets / ".s.PGSQL.5432.lock").unlink(missing_ok=True)
 
     def _answers(self) -> bool:
         try:
