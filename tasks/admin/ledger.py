@@ -94,8 +94,8 @@ class AttemptInline(ReadOnly, admin.StackedInline):
 class BackgroundTaskAdmin(ReadOnly, admin.ModelAdmin):
     """Retry and cancel need ``tasks.change_backgroundtask``; nothing else can be changed."""
 
-    # The table grows for ever: no exact count, no facets, no date hierarchy (it looks for the oldest
-    # and the newest of an unindexed column), no choice lists taken from the rows.
+    # The table grows for ever: no exact count, no facets, no date hierarchy (it looks for the
+    # oldest and newest of an unindexed column), no choice lists taken from the rows.
     paginator = CappedPaginator
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
