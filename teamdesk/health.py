@@ -1,5 +1,127 @@
-"""Is it alive, is it ready, how is it doing: for load balancers and monitoring."""
+"""Is it alive, is it ready, how is it doing: for load balancers and monitoring.
 
+``/healthz``: this process answers. ``/readyz``: database, Redis and dispatcher are well; 503 names
+what is not. ``/metrics``: Prometheus text; see ``_may_read_metrics`` for who may read it.
+"""
 
+import ipaddress
+import logging
+import os
+
+from django.conf import settings
+from django.db import DatabaseError
+from django.http import HttpResponse, HttpResponseNotFound, JsonResponse
+from django.utils.crypto import constant_time_compare
+from django.views.decorators.http import require_safe
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from tasks import fast_path, queue
+from teamdesk.measures import LedgerCollector, seconds_since_success
+
+logger = logging.getLogger(__name__)
 
 LATEST_ROUND_SECONDS = 15  # five rounds; an older success means nobody dispatches
+
+
+class ProbeMiddleware:
+    """Answers probes before anything looks at the Host header or redirects to HTTPS: load balancers
+    call a node by its address, which ALLOWED_HOSTS does not list."""
+
+    def __init__(self, get_response):
+        self.get_response = get_response
+
+    def __call__(self, request):
+        view = PROBES.get(request.path_info)
+        return view(request) if view else self.get_response(request)
+
+
+@require_safe
+def healthz(request):
+    """200: the process answers. Touches nothing else, so a database fault restarts no web node."""
+    return HttpResponse("ok\n", content_type="text/plain", headers=_NEVER_STORED)
+
+
+@require_safe
+def readyz(request):
+    """200 ``{"ready": true, …}``, or 503 with each unwell part's reason in place of its "ok"."""
+    parts = readiness()
+    ready = all(state == "ok" for state in parts.values())
+    answer = {"ready": ready, **parts}
+    return JsonResponse(answer, status=200 if ready else 503, headers=_NEVER_STORED)
+
+
+@require_safe
+def metrics(request):
+    """Prometheus text. A part that cannot be measured is left out and its ``…_up`` is 0."""
+    if not _may_read_metrics(request):
+        return HttpResponseNotFound(headers=_NEVER_STORED)
+    registry = CollectorRegistry()
+    registry.register(LedgerCollector())
+    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+        MultiProcessCollector(registry)  # several web processes count; one of them answers
+    else:
+        registry.register(fast_path.failures)
+    return HttpResponse(
+        generate_latest(registry), content_type=CONTENT_TYPE_LATEST, headers=_NEVER_STORED
+    )
+
+
+PROBES = {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics}
+
+_NEVER_STORED = {"Cache-Control": "no-store"}
+
+
+def readiness() -> dict[str, str]:
+    """Each part's "ok" or what is wrong with it. Reasons are for everybody: details are logged."""
+    parts = {"database": "ok", "redis": "ok"}
+    try:
+        parts["dispatcher"] = _dispatcher()
+    except DatabaseError as error:
+        logger.warning("Not ready: the database does not answer: %s", error)
+        parts["database"] = "does not answer"
+        parts["dispatcher"] = "unknown: the database does not answer"
+    try:
+        queue.ping()
+    except queue.QueueUnreachable as error:
+        logger.warning("Not ready: %s", error)
+        parts["redis"] = "does not answer"
+    return parts
+
+
+def _dispatcher() -> str:
+    age = seconds_since_success()
+    if age is None:
+        return "no round has succeeded yet"
+    if age > LATEST_ROUND_SECONDS:
+        return f"the last successful round was {age:.0f} s ago"
+    return "ok"
+
+
+def _may_read_metrics(request) -> bool:
+    """With TEAMDESK_METRICS_TOKEN: whoever sends it as a bearer token. Without: this machine alone,
+    and not behind a proxy, where every visitor comes from the proxy's address."""
+    token = settings.TEAMDESK_METRICS_TOKEN
+    if token:
+        return constant_time_compare(request.headers.get("Authorization", ""), f"Bearer {token}")
+    if settings.SECURE_PROXY_SSL_HEADER or {"X-Forwarded-For", "Forwarded"} & set(request.headers):
+        return False
+    try:
+        return ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
+    except ValueError:
+        return False
+
+
+def main() -> int:
+    """``python -m teamdesk.health``: /readyz for containers that serve no pages. 0 means ready."""
+    import django
+
+    django.setup()
+    parts = readiness()
+    print(parts)  # noqa: T201  shown by docker inspect
+    return int(any(state != "ok" for state in parts.values()))
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "teamdesk.settings")
+    raise SystemExit(main())

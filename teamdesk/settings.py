@@ -50,7 +50,7 @@ def _required_in_production(name, default):
 def _embedded(url):
     from teamdesk import embedded
 
-    return getattr(embedded, url)(BASE_DIR / "var")
+    return getattr(embedded, url)(TEAMDESK_VAR)
 
 
 def _database(url):
@@ -61,8 +61,13 @@ def _database(url):
     # A Unix socket's folder travels as ?host=…, the way libpq's own URLs carry it.
     options = database.setdefault("OPTIONS", {})
     database["HOST"] = options.pop("host", database.get("HOST", ""))
+    if database["ENGINE"].endswith("postgresql"):
+        options.setdefault("connect_timeout", 5)  # a silent host must not hang a page or a probe
     return database
 
+
+# Logs, collected static files and the embedded services' data.
+TEAMDESK_VAR = BASE_DIR / env.str("TEAMDESK_VAR", "var")
 
 DEBUG = _boolean("DEBUG", True)
 SECRET_KEY = _required_in_production("SECRET_KEY", lambda: "development-only-and-known-to-everyone")
@@ -87,6 +92,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "teamdesk.health.ProbeMiddleware",  # before all that judges a request by its host
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -114,7 +120,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "tickets.context.unread_notifications",
+                "tickets.context.notification_bell",
             ],
         },
     }
@@ -153,7 +159,7 @@ USE_TZ = True
 TIME_ZONE = env.str("TIME_ZONE", "UTC")
 
 STATIC_URL = "static/"
-STATIC_ROOT = BASE_DIR / "var" / "static"
+STATIC_ROOT = TEAMDESK_VAR / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -186,6 +192,9 @@ SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _boolean("TEAMDESK_SECURE_COOKIES", not DEBUG)
 SECURE_SSL_REDIRECT = _boolean("TEAMDESK_SSL_REDIRECT", False)
 SECURE_HSTS_SECONDS = _number("TEAMDESK_HSTS_SECONDS", 0, of=int)
+# Whether other hosts of the domain follow is decided by the owner of the domain, not here.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
+TEAMDESK_METRICS_TOKEN = env.str("TEAMDESK_METRICS_TOKEN", "")
 if _boolean("TEAMDESK_BEHIND_PROXY", False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 

@@ -29,6 +29,7 @@ def _stop():
 
 
 atexit.register(_stop)
+(FOLDER / "static").mkdir()  # whitenoise warns of a missing one
 postgres.start()
 valkey.start()
 
@@ -36,6 +37,7 @@ os.environ.update(
     DATABASE_URL=database_url(FOLDER),
     REDIS_URL=redis_url(FOLDER),
     SECRET_KEY="tests-only",
+    TEAMDESK_VAR=str(FOLDER),  # a running TeamDesk of this checkout is not disturbed
     DEBUG="True",
     TEAMDESK_FAST_PATH="False",  # tests decide when a task is handed over
     EMAIL_URL="memorymail://",
