@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
 
 from tasks.dispatcher import Report, RoundFault, RoundInProgress, dispatch_once
 
@@ -29,6 +30,9 @@ class Command(BaseCommand):
         except RoundFault as fault:
             self._print(fault.report, options["json"], str(fault))
             raise CommandError(str(fault), returncode=1) from fault
+        except DatabaseError as error:
+            self._print(Report(), options["json"], f"The database did not answer: {error}")
+            raise CommandError(f"The database did not answer: {error}", returncode=1) from error
         self._print(report, options["json"])
 
     def _print(self, report: Report, as_json: bool, fault: str | None = None) -> None:

@@ -1,0 +1,41 @@
+"""Celery beat, the real process: rounds in its own process, with and without Redis."""
+
+import pytest
+
+from tasks.models import BackgroundTask, DispatcherStatus
+from tests import services
+
+pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+
+
+def dispatched(task):
+    task.refresh_from_db()
+    return task.dispatched_at
+
+
+def test_it_dispatches_and_leaves_cleanly(processes, notes, wait_until):
+    beat = processes.beat()
+    task = BackgroundTask.objects.enqueue("NOTE")
+    wait_until(lambda: dispatched(task))
+    assert beat.stop(10) == 0
+
+
+def test_two_beats_share_the_work(processes, notes, wait_until, empty_queue):
+    beats = [processes.beat(), processes.beat()]
+    for beat in beats:
+        wait_until(lambda beat=beat: "beat: Starting" in beat.output)
+    for _ in range(20):
+        task = BackgroundTask.objects.enqueue("NOTE")
+        wait_until(lambda task=task: dispatched(task))
+    assert empty_queue.llen("short") == 20
+    assert all(beat.is_running() for beat in beats)
+
+
+def test_it_outlives_a_redis_that_is_not_there(processes, notes, wait_until):
+    nowhere = f"unix://{services.FOLDER}/nobody.sock"
+    beat = processes.beat(REDIS_URL=nowhere)
+    task = BackgroundTask.objects.enqueue("NOTE")
+    wait_until(lambda: DispatcherStatus.current().last_error)
+    assert "Redis" in DispatcherStatus.current().last_error
+    assert beat.is_running()
+    assert dispatched(task) is None
