@@ -4,8 +4,10 @@ import django.contrib.auth.models
 import django.contrib.auth.validators
 import django.contrib.postgres.fields
 import django.contrib.postgres.indexes
+import django.contrib.postgres.operations
 import django.db.models.deletion
 import django.db.models.functions.datetime
+import django.db.models.functions.text
 import django.utils.timezone
 import tickets.models.user
 from django.conf import settings
@@ -21,6 +23,8 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        # A trusted extension: the owner of the database may create it.
+        django.contrib.postgres.operations.TrigramExtension(),
         migrations.CreateModel(
             name='User',
             fields=[
@@ -197,6 +201,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='ticket',
             index=django.contrib.postgres.indexes.GinIndex(fields=['tags'], name='ticket_tags'),
+        ),
+        migrations.AddIndex(
+            model_name='ticket',
+            index=django.contrib.postgres.indexes.GinIndex(django.contrib.postgres.indexes.OpClass(django.db.models.functions.text.Upper('subject'), 'gin_trgm_ops'), django.contrib.postgres.indexes.OpClass(django.db.models.functions.text.Upper('description'), 'gin_trgm_ops'), django.contrib.postgres.indexes.OpClass(django.db.models.functions.text.Upper('requester_name'), 'gin_trgm_ops'), django.contrib.postgres.indexes.OpClass(django.db.models.functions.text.Upper('requester_email'), 'gin_trgm_ops'), name='ticket_search'),
         ),
         migrations.AddConstraint(
             model_name='ticket',

@@ -1,12 +1,17 @@
 from .comment import Comment
+from .editing import Conflict, Edit
 from .notification import Notification, NotificationKind
 from .team import Membership, Role, Team
-from .ticket import Ticket, TicketPriority, TicketStatus
+from .ticket import Ticket
 from .ticket_event import EventKind, TicketEvent
+from .ticket_status import LIVE_STATUSES, TicketPriority, TicketStatus
 from .user import User
 
 __all__ = [
+    "LIVE_STATUSES",
     "Comment",
+    "Conflict",
+    "Edit",
     "EventKind",
     "Membership",
     "Notification",

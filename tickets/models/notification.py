@@ -1,9 +1,13 @@
 """What a person is told in the application."""
 
 from django.conf import settings
-from django.db import models
+from django.db import connection, models
+from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
+
+from .team import Team
+from .user import User
 
 
 class NotificationKind(models.TextChoices):
@@ -13,12 +17,47 @@ class NotificationKind(models.TextChoices):
     EXPORT_READY = "export_ready", _("export ready")
 
 
+# created_at is left to the column's default: the database's clock.
+_INSERT = """
+INSERT INTO tickets_notification (user_id, ticket_id, kind, text, url, cause)
+SELECT person, %s, %s, %s, %s, %s FROM unnest(%s::bigint[]) AS person ORDER BY person
+ON CONFLICT (user_id, cause) DO NOTHING
+"""
+
+
 class NotificationQuerySet(models.QuerySet):
+    # Selections
+
     def of(self, user):
-        return self.filter(user=user)
+        """The person's own, without those of tickets they may no longer see."""
+        seen = Q(ticket=None) | Q(ticket__team__in=Team.objects.visible_to(user))
+        return self.filter(seen, user=user)
 
     def unread(self):
         return self.filter(read_at=None)
+
+    # Verbs
+
+    def notify(
+        self, people, *, kind: str, cause: str, ticket=None, text: str = "", url: str = ""
+    ) -> int:
+        """Tell each of ``people`` once, however often this is called for the same ``cause``.
+
+        Skipped: None, the inactive, and whoever may not see ``ticket`` now. Returns how many
+        were told by this call.
+        """
+        ids = {person.pk for person in people if person is not None}
+        readers = ticket.team.readers() if ticket else User.objects.filter(is_active=True)
+        told = list(readers.filter(pk__in=ids).values_list("pk", flat=True)) if ids else []
+        if not told:
+            return 0
+        with connection.cursor() as cursor:
+            cursor.execute(_INSERT, [ticket and ticket.pk, str(kind), text, url, cause, told])
+            return cursor.rowcount
+
+    def mark_read(self) -> int:
+        """Returns how many were unread."""
+        return self.unread().update(read_at=Now())
 
 
 class Notification(models.Model):

@@ -1,7 +1,9 @@
 """Teams and who belongs to them, in which role."""
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.db import models
+from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext_lazy as _
 
 
@@ -9,6 +11,9 @@ class Role(models.TextChoices):
     VIEWER = "viewer", _("viewer")  # reads
     AGENT = "agent", _("agent")  # works tickets
     LEAD = "lead", _("lead")  # works tickets and runs the team
+
+
+WORKING_ROLES = [Role.AGENT, Role.LEAD]
 
 
 class TeamQuerySet(models.QuerySet):
@@ -24,7 +29,7 @@ class TeamQuerySet(models.QuerySet):
             return self.none()
         if user.is_superuser:
             return self
-        return self.filter(memberships__user=user, memberships__role__in=[Role.AGENT, Role.LEAD])
+        return self.filter(memberships__user=user, memberships__role__in=WORKING_ROLES)
 
 
 class Team(models.Model):
@@ -44,6 +49,28 @@ class Team(models.Model):
 
     def __str__(self):
         return self.name
+
+    # Questions
+
+    def is_visible_to(self, user) -> bool:
+        return Team.objects.visible_to(user).filter(pk=self.pk).exists()
+
+    def is_workable_by(self, user) -> bool:
+        return Team.objects.workable_by(user).filter(pk=self.pk).exists()
+
+    def readers(self):
+        """The active people who may see its tickets."""
+        members = self.memberships.filter(user=OuterRef("pk"))
+        return _active_people().filter(Q(is_superuser=True) | Exists(members))
+
+    def workers(self):
+        """Its active agents and leads: whom a ticket can sensibly be assigned to."""
+        members = self.memberships.filter(user=OuterRef("pk"), role__in=WORKING_ROLES)
+        return _active_people().filter(Exists(members)).order_by("username")
+
+
+def _active_people():
+    return get_user_model().objects.filter(is_active=True)
 
 
 class Membership(models.Model):

@@ -2,34 +2,23 @@
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Now
+from django.db.models.functions import Now, Upper
 from django.utils.translation import gettext_lazy as _
 
+from .discussing import TicketDiscussing
+from .editing import TicketEditing
+from .opening import TicketOpening
+from .reminding import TicketReminding
 from .team import Team
+from .ticket_status import LIVE_STATUSES, TicketPriority, TicketStatus
 
 
-class TicketStatus(models.TextChoices):
-    OPEN = "open", _("open")
-    PENDING = "pending", _("pending")
-    ON_HOLD = "on_hold", _("on hold")
-    RESOLVED = "resolved", _("resolved")
-    CLOSED = "closed", _("closed")
+class TicketQuerySet(TicketOpening, models.QuerySet):
+    # Selections
 
-
-class TicketPriority(models.TextChoices):
-    LOW = "low", _("low")
-    NORMAL = "normal", _("normal")
-    HIGH = "high", _("high")
-    URGENT = "urgent", _("urgent")
-
-
-LIVE_STATUSES = [TicketStatus.OPEN, TicketStatus.PENDING, TicketStatus.ON_HOLD]
-
-
-class TicketQuerySet(models.QuerySet):
     def visible_to(self, user):
         """The only door to tickets: those of teams the person may read."""
         return self.filter(team__in=Team.objects.visible_to(user))
@@ -45,7 +34,7 @@ class TicketQuerySet(models.QuerySet):
         return self.live().filter(due_at__lt=Now())
 
 
-class Ticket(models.Model):
+class Ticket(TicketEditing, TicketDiscussing, TicketReminding, models.Model):
     team = models.ForeignKey(Team, models.PROTECT, related_name="tickets", verbose_name=_("team"))
     subject = models.CharField(_("subject"), max_length=200)
     description = models.TextField(_("description"), blank=True, default="")
@@ -118,10 +107,20 @@ class Ticket(models.Model):
             models.Index(fields=["assignee", "status"], name="ticket_assignee"),
             # Reader: the tag filter.
             GinIndex(fields=["tags"], name="ticket_tags"),
+            # Reader: the text search, which looks for words anywhere in these four.
+            GinIndex(
+                *(
+                    OpClass(Upper(field), "gin_trgm_ops")
+                    for field in ("subject", "description", "requester_name", "requester_email")
+                ),
+                name="ticket_search",
+            ),
         ]
 
     def __str__(self):
         return f"#{self.pk} {self.subject}"
+
+    # Questions
 
     @property
     def is_live(self) -> bool:

@@ -1,9 +1,19 @@
 """The history of a ticket: append-only, one row per change."""
 
+from django.apps import apps
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
+from django.utils import formats, timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
+
+from .ticket_status import TicketPriority, TicketStatus
+
+# Rules under which the system acts, as stored in ``reason``; translated when shown.
+REMINDER_RULE = gettext_noop("due date reached")
+IMPORT_RULE = gettext_noop("import")
 
 
 class EventKind(models.TextChoices):
@@ -17,9 +27,9 @@ class EventKind(models.TextChoices):
 class TicketEvent(models.Model):
     """``actor`` null means the system, and then ``reason`` names the rule.
 
-    ``field`` is a stable key (``status``, ``due_at``, …) for ``changed`` events. Values are JSON; their
-    display text is stored as it was, so history stays true when people or teams are renamed or
-    deleted. ``version`` is the ticket's version after the change.
+    ``field`` is a stable key (``status``, ``due_at``, …) for ``changed`` events. Values are JSON;
+    their display text is stored as it was, so history stays true when people or teams are renamed
+    or deleted. ``version`` is the ticket's version after the change.
     """
 
     ticket = models.ForeignKey("tickets.Ticket", models.CASCADE, related_name="events")
@@ -48,3 +58,40 @@ class TicketEvent(models.Model):
 
     def __str__(self):
         return f"#{self.ticket_id} {self.kind} {self.field}".strip()
+
+    # Questions: how it reads, in the reader's language and time zone
+
+    @staticmethod
+    def by(person, reason: str = "") -> dict:
+        """The fields of a new event that say who acted, and by which rule."""
+        name = person.display_name[:200] if person else ""
+        return {"actor": person, "actor_text": name, "reason": reason[:200]}
+
+    @property
+    def reason_display(self) -> str:
+        return gettext(self.reason) if self.reason else ""
+
+    @property
+    def field_display(self) -> str:
+        """The field's name for people."""
+        model = apps.get_model("tickets", "Ticket")
+        names = {field.name: field.verbose_name for field in model._meta.concrete_fields}
+        return str(names.get(self.field, self.field))
+
+    @property
+    def old_display(self) -> str:
+        return self._display(self.old_value, self.old_text)
+
+    @property
+    def new_display(self) -> str:
+        return self._display(self.new_value, self.new_text)
+
+    def _display(self, value, text: str) -> str:
+        """The value for this reader where it can be told anew; names stay as they were."""
+        choices = {"status": TicketStatus, "priority": TicketPriority}.get(self.field)
+        if choices and value in choices.values:
+            return str(choices(value).label)
+        moment = parse_datetime(value) if self.field == "due_at" and value else None
+        if moment:
+            return formats.date_format(timezone.localtime(moment), "DATETIME_FORMAT")
+        return text

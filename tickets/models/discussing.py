@@ -1,0 +1,62 @@
+"""Writing on a ticket."""
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from .clock import database_now
+from .comment import Comment
+from .editable import clean_text
+from .notification import Notification, NotificationKind
+from .ticket_event import EventKind, TicketEvent
+
+
+class TicketDiscussing:
+    """Capability of Ticket: being commented on."""
+
+    @transaction.atomic
+    def comment(self, *, by, body: str, is_public: bool = True) -> Comment:
+        """A reply, or an internal note. The first reply is the first response.
+
+        Assignee and creator are told, except the author. No field of the ticket changes, so its
+        version stays: a comment is in nobody's way who is editing.
+
+        Raises:
+            PermissionDenied: the person may not work tickets of this team.
+            ValidationError: for ``body``.
+        """
+        ticket = self._locked()
+        ticket._require_right(by, reason="")
+        try:
+            body = clean_text(body, required=True)
+        except ValidationError as error:
+            raise ValidationError({"body": error.messages}) from error
+        now = database_now()
+        comment = ticket.comments.create(
+            author=by,
+            author_text=by.display_name[:200],
+            body=body,
+            is_public=is_public,
+            created_at=now,
+        )
+        TicketEvent.objects.create(
+            ticket=ticket,
+            **TicketEvent.by(by),
+            kind=EventKind.COMMENTED,
+            new_value={"comment": comment.pk, "is_public": is_public},
+            new_text=body,
+            version=ticket.version,
+            at=now,
+        )
+        ticket.updated_at = now
+        if is_public and ticket.first_responded_at is None:
+            ticket.first_responded_at = now
+        ticket.save(update_fields=["updated_at", "first_responded_at"])
+        Notification.objects.notify(
+            {ticket.assignee, ticket.creator} - {by},
+            kind=NotificationKind.COMMENTED,
+            cause=f"comment:{comment.pk}",
+            ticket=ticket,
+            text=ticket.subject,
+        )
+        self._become(ticket)
+        return comment
