@@ -63,5 +63,5 @@ def _hand_over(tasks: list[int]) -> None:
         .filter(is_due=True)[: settings.TEAMDESK_BATCH_SIZE]
     )
     if due:
-        # Two conversations, each with half of the time: publish, then record.
-        queue.add(due, patience=SECONDS / 2)
+        # A hand-over waits for Redis a few times; the first wait that fails ends it.
+        queue.add(due, patience=SECONDS / 4)

@@ -8,6 +8,7 @@ import pytest
 from tasks import queue
 from tasks.dispatcher import dispatch_once
 from tasks.models import BackgroundTask, TaskStatus
+from tests import services
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
@@ -106,6 +107,23 @@ def test_a_killed_worker_group_leaves_nothing_running(processes, notes, wait_unt
 
     wait_until(recovered)
     assert all(status_of(task) == TaskStatus.WAITING for task in tasks)
+
+
+@pytest.mark.parametrize("prepared", ["idle", "busy with a backlog"])
+def test_a_worker_outlives_a_redis_that_is_killed(processes, notes, wait_until, prepared):
+    """The reason for early acknowledgement and no prefetch: with a message held unacknowledged, a
+    Celery 5.7 worker exits when Redis dies."""
+    worker = processes.worker()
+    if prepared != "idle":
+        busy = [enqueue("SLOW", payload={"seconds": 1}) for _ in range(6)]
+        dispatch_once()
+        wait_until(lambda: status_of(busy[0]) == TaskStatus.RUNNING)
+    with services.valkey_killed():
+        wait_until(lambda: "onnection" in worker.output.partition(" ready.")[2], "it notices")
+    task = enqueue("NOTE")
+    dispatch_once()
+    wait_until(lambda: status_of(task) == TaskStatus.COMPLETED, "it consumes again", 60)
+    assert worker.is_running()
 
 
 def test_the_failed_record_of_a_killed_process_is_written(
