@@ -1,1 +1,176 @@
-"""The EXPORT handler and the purge of expired results."""
+"""The EXPORT handler, and the purge of results past their time."""
+
+import csv
+import io
+import time
+from collections.abc import Iterator
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import connection
+from django.urls import reverse
+from django.utils import translation
+from django.utils.translation import gettext as _
+
+from exports import columns
+from exports.models import Export, ExportChunk
+from exports.snapshot import Snapshot
+from tasks.registry import LONG, PermanentFailure, handles, purges
+from tickets.models import Notification, NotificationKind
+
+TIME_LIMIT = 3_600  # seconds
+CHUNK_BYTES = 512 * 1024
+PROGRESS_SECONDS = 0.5  # people see it move; the ledger is not written for every chunk
+BOM = b"\xef\xbb\xbf"  # without it Excel reads UTF-8 as the computer's old code page
+
+
+@handles(
+    "EXPORT",
+    queue=LONG,
+    time_limit=TIME_LIMIT,
+    ladder=(5, 30),  # a person is waiting
+    result_ttl=lambda: settings.TEAMDESK_EXPORT_TTL,
+)
+def run_export(task, lease):
+    """Write the file as chunks of this execution; the effect makes them the export's result."""
+    export = Export.objects.select_related("requester").filter(pk=task.pk).first()
+    if export is None:
+        raise PermanentFailure("The request was deleted, with the account that made it.")
+    with translation.override(export.language):
+        tickets = _visible_tickets(export)
+        _remove_earlier_executions(export, lease)
+        with Snapshot.taken(TIME_LIMIT) as snapshot:
+            rows_of_team = snapshot.count_by(tickets, "team")
+            total = sum(rows_of_team.values())
+            lease.progress(0, total)
+            cells = tickets.values_list(*columns.cells(export.columns, export.time_zone))
+            header = _header_record(columns.header(export.columns, export.time_zone))
+            rows, size = _write(export, lease, header, snapshot.csv(cells), total)
+    if rows != total:
+        raise RuntimeError(f"{rows} rows were written where the snapshot has {total}.")
+    lease.progress(rows, total)
+
+    def effect():
+        Export.objects.filter(pk=export.pk).update(
+            rows=rows, size=size, team_ids=sorted(rows_of_team), execution_id=lease.execution_id
+        )
+        Notification.objects.notify(
+            [export.requester],
+            kind=NotificationKind.EXPORT_READY,
+            cause=f"export:{task.pk}:{task.run}",
+            text=str(rows),
+            url=reverse("export_detail", args=[export.pk]),
+        )
+
+    return effect
+
+
+def _visible_tickets(export: Export):
+    """Rights are those of now, not of the request."""
+    if not export.requester.is_active:
+        raise PermanentFailure(_("The account that asked for this export is not active any more."))
+    try:
+        return export.tickets()
+    except ValidationError as error:
+        raise PermanentFailure(
+            _("The filters do not fit any more: %(reasons)s")
+            % {"reasons": " ".join(error.messages)}
+        ) from error
+
+
+def _remove_earlier_executions(export: Export, lease) -> None:
+    # By the purge's rule and not "all but mine": this execution may have lost its lease without
+    # knowing, and the others' chunks may be the result.
+    for chunks in _unneeded_chunks(export):
+        while chunks.remove_some():
+            lease.check()
+
+
+def _header_record(titles: list[str]) -> bytes:
+    record = io.StringIO()
+    csv.writer(record, lineterminator="\r\n").writerow(titles)
+    return BOM + record.getvalue().encode()
+
+
+def _write(export, lease, header: bytes, records: Iterator, total: int) -> tuple[int, int]:
+    """Commit the file chunk by chunk, each in a transaction of its own. Returns rows and bytes."""
+    pieces, waiting = [header], len(header)
+    rows = size = number = 0
+    shown_at = time.monotonic()
+
+    def commit_chunk():
+        ExportChunk.objects.create(
+            export=export,
+            execution_id=lease.execution_id,
+            number=number,
+            data=b"".join(pieces),
+        )
+
+    for record in records:
+        # One message, one record: what the row count relies on. RFC 4180 ends records with CRLF.
+        if record[-1] != 0x0A:
+            raise RuntimeError("PostgreSQL sent a part of a record.")
+        pieces += record[:-1], b"\r\n"
+        waiting += len(record) + 1
+        rows += 1
+        if waiting >= CHUNK_BYTES:
+            commit_chunk()
+            number += 1
+            size += waiting
+            pieces, waiting = [], 0
+            lease.check()
+            if time.monotonic() - shown_at >= PROGRESS_SECONDS:
+                lease.progress(rows, total)
+                shown_at = time.monotonic()
+    if pieces:
+        commit_chunk()
+        size += waiting
+    return rows, size
+
+
+# Whose chunks nobody may need any more: not the execution that holds the lease now, nor the result
+# within its time and the grace in which running downloads end. The recursion skips from one stored
+# execution to the next on the chunks' unique index, so a round costs as many steps as there are
+# stored results, not as there are chunks or past exports.
+_UNNEEDED = """
+WITH RECURSIVE stored AS (
+    (SELECT export_id, execution_id FROM exports_exportchunk ORDER BY 1, 2 LIMIT 1)
+    UNION ALL
+    SELECT following.* FROM stored CROSS JOIN LATERAL (
+        SELECT export_id, execution_id FROM exports_exportchunk chunk
+        WHERE (chunk.export_id, chunk.execution_id) > (stored.export_id, stored.execution_id)
+        ORDER BY 1, 2 LIMIT 1
+    ) following
+)
+SELECT stored.export_id, stored.execution_id
+FROM stored
+JOIN tasks_backgroundtask task ON task.id = stored.export_id
+JOIN exports_export export ON export.task_id = stored.export_id
+WHERE NOT (task.status = 'RUNNING' AND task.execution_id = stored.execution_id)
+  AND NOT (task.status = 'COMPLETED' AND export.execution_id = stored.execution_id
+           AND (task.expires_at IS NULL OR task.expires_at + %(grace)s > clock_timestamp()))
+  AND (%(export)s::bigint IS NULL OR stored.export_id = %(export)s)
+"""
+
+
+@purges
+def purge_results(seconds: float) -> int:
+    """Remove the chunks that nobody may need any more, within ``seconds``. Returns how many."""
+    deadline = time.monotonic() + seconds
+    removed = 0
+    for chunks in _unneeded_chunks():
+        while time.monotonic() < deadline and (batch := chunks.remove_some()):
+            removed += batch
+    return removed
+
+
+def _unneeded_chunks(export: Export | None = None) -> list:
+    """One queryset per execution, of all exports or of this one. What is unneeded once stays so,
+    whatever happens before it is removed."""
+    parameters = {"grace": settings.TEAMDESK_PURGE_GRACE, "export": export and export.pk}
+    with connection.cursor() as cursor:
+        cursor.execute(_UNNEEDED, parameters)
+        return [
+            ExportChunk.objects.filter(export_id=export_id, execution_id=execution_id)
+            for export_id, execution_id in cursor.fetchall()
+        ]

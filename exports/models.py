@@ -1,30 +1,122 @@
 """An export: what was asked for, and the stored result."""
 
+import re
+import uuid
+from collections.abc import Iterator
+from zoneinfo import ZoneInfo
+
 from django.conf import settings
-from django.db import models
+from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
+from django.db import models, transaction
+from django.db.models import ExpressionWrapper, Q
 from django.db.models.functions import Now
+from django.utils import timezone, translation
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+
+from exports import columns as csv_columns
+from tasks.models import BackgroundTask, TaskStatus
+from tickets.filters import TicketFilter
+from tickets.models import Team
+
+REMOVED_AT_ONCE = 20  # chunks in one DELETE: about 10 MiB, far below any statement timeout
+
+
+class ExportQuerySet(models.QuerySet):
+    def of(self, user):
+        return self.filter(requester=user)
+
+    def with_state(self):
+        """Loads the task, and ``is_expired`` by the database's clock, the purge run or not."""
+        return self.select_related("task").annotate(
+            is_expired=ExpressionWrapper(
+                Q(task__expires_at__isnull=False, task__expires_at__lte=Now()),
+                output_field=models.BooleanField(),
+            )
+        )
+
+    @transaction.atomic
+    def request(
+        self, by, filters, columns: list[str] | None = None, key: uuid.UUID | None = None
+    ) -> "Export":
+        """Ask for a file of the tickets that ``filters`` select. Returns the export, WAITING.
+
+        Args:
+            filters: parameters of the ticket list, as a QueryDict or a dict.
+            columns: keys of ``exports.columns.COLUMNS``; None means all.
+            key: names this very click: the same key again, while the first is under way, returns
+                the first.
+
+        Raises:
+            ValidationError: filters or columns that do not exist.
+        """
+        language = by.language or translation.get_language() or settings.LANGUAGE_CODE
+        with translation.override(language), timezone.override(by.zone):
+            ticket_filter = TicketFilter(filters, by)
+            if ticket_filter.errors:
+                raise ValidationError(readable(ticket_filter.errors))
+            chosen_columns = csv_columns.chosen(columns)
+            shown = ticket_filter.describe()
+        # The payload is empty: the export's id is the task's.
+        task = BackgroundTask.objects.enqueue(
+            "EXPORT", owner=by, dedup_key=f"export:{by.pk}:{key}" if key else None
+        )
+        under_way = self.filter(pk=task.pk).first()
+        if under_way:
+            return under_way
+        return self.create(
+            task=task,
+            requester=by,
+            filters=ticket_filter.query,
+            filters_shown=[[str(label), str(value)] for label, value in shown],
+            columns=chosen_columns,
+            time_zone=by.zone.key,
+            language=language,
+        )
+
+
+def readable(errors) -> list[str]:
+    """The messages of a form's errors, each with its field's name."""
+    return [
+        text if field == "__all__" else f"{field}: {text}"
+        for field, texts in errors.items()
+        for text in map(str, texts)
+    ]
 
 
 class Export(models.Model):
     """A request for a file of tickets. Its state is its task's; its id is its task's id.
 
-    ``filters`` are the list's query parameters as they were; ``rows`` and ``size`` (bytes) are those of
-    the completed result, and ``execution_id`` says whose chunks are that result.
+    ``filters`` are the list's query parameters as they were, and ``filters_shown`` what they meant
+    in words then: pairs of label and value. ``rows``, ``size`` (bytes) and ``team_ids`` (the teams
+    whose tickets are in it) are those of the completed result, and ``execution_id`` says whose
+    chunks are that result.
     """
 
     task = models.OneToOneField(
         "tasks.BackgroundTask", models.CASCADE, primary_key=True, related_name="export"
     )
-    requester = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="exports")
+    requester = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        related_name="exports",
+        verbose_name=_("requester"),
+    )
     filters = models.JSONField(_("filters"), default=dict, blank=True)
-    columns = models.JSONField(_("columns"), default=list, blank=True)
+    filters_shown = models.JSONField(_("filters in words"), default=list, blank=True)
+    columns = ArrayField(models.CharField(max_length=30), verbose_name=_("columns"))
     time_zone = models.CharField(_("time zone"), max_length=64)
     language = models.CharField(_("language"), max_length=10)
     rows = models.PositiveBigIntegerField(_("rows"), null=True, blank=True)
     size = models.PositiveBigIntegerField(_("bytes"), null=True, blank=True)
+    team_ids = ArrayField(
+        models.BigIntegerField(), verbose_name=_("teams in the result"), default=list, blank=True
+    )
     execution_id = models.UUIDField(_("execution of the result"), null=True, blank=True)
     created_at = models.DateTimeField(_("requested"), db_default=Now())
+
+    objects = ExportQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("export")
@@ -37,6 +129,105 @@ class Export(models.Model):
     def __str__(self):
         return f"{self._meta.verbose_name} {self.pk}"
 
+    # Questions
+
+    def tickets(self):
+        """The tickets that the filters select and the requester may see, now.
+
+        Raises:
+            ValidationError: a filter names what the requester cannot see any more.
+        """
+        # Days in the filters are days of the requester's zone, whoever asks.
+        with timezone.override(self.time_zone):
+            ticket_filter = TicketFilter(self.filters, self.requester)
+            if ticket_filter.errors:
+                raise ValidationError(readable(ticket_filter.errors))
+            return ticket_filter.queryset()
+
+    @property
+    def is_ready(self) -> bool:
+        """Completed and not expired. Of rows loaded ``with_state``."""
+        return self.task.status == TaskStatus.COMPLETED and not self.is_expired
+
+    def shows_only(self, team_ids: set[int]) -> bool:
+        """Whether every ticket in the result is of one of these teams."""
+        return team_ids.issuperset(self.team_ids)
+
+    def is_visible_to(self, user) -> bool:
+        """Whether ``user`` may still see the tickets of every team in the result."""
+        return self.shows_only(set(Team.objects.visible_to(user).values_list("pk", flat=True)))
+
+    @property
+    def error(self) -> str | None:
+        """Why it failed, or why the last attempt did while another one is to come."""
+        task = self.task
+        shows = task.is_live or task.status == TaskStatus.FAILED
+        return task.last_error or None if shows else None
+
+    def file_name(self) -> str:
+        """``tickets-Support-2026-12-01.csv``: the team, if it is one, and the day it was made, in
+        the requester's zone and language."""
+        made_on = self.task.finished_at.astimezone(ZoneInfo(self.time_zone)).date()
+        teams = Team.objects.filter(pk__in=self.team_ids).values_list("name", flat=True)
+        with translation.override(self.language):
+            words = [
+                gettext("tickets"),
+                *(teams if len(self.team_ids) == 1 else []),
+                made_on.isoformat(),
+            ]
+        # What file systems refuse; browsers would replace it each in its own way.
+        return re.sub(r'[\\/:*?"<>|\x00-\x1f\x7f]+', "-", "-".join(words)) + ".csv"
+
+    def choices(self) -> list[tuple[str, str]]:
+        """Names and values of a form that asks for the same again."""
+        pairs = [("columns", key) for key in self.columns]
+        for name, value in self.filters.items():
+            values = value if isinstance(value, list) else [value]
+            pairs += [(name, str(each)) for each in values]
+        return pairs
+
+    def column_titles(self) -> list[str]:
+        return [
+            csv_columns.COLUMNS[key].title for key in self.columns if key in csv_columns.COLUMNS
+        ]
+
+    def content(self) -> Iterator[bytes]:
+        """The stored file, one chunk in memory at a time.
+
+        Raises:
+            ExportChunk.DoesNotExist: it was purged meanwhile. The reader must not take what came
+                so far for the whole.
+        """
+        sent = number = 0
+        while sent < self.size:
+            chunk = self.chunks.get(execution_id=self.execution_id, number=number)
+            sent += len(chunk.data)
+            number += 1
+            yield bytes(chunk.data)
+
+    # Verbs
+
+    def cancel(self, by) -> bool:
+        """True if this call did it."""
+        return self.task.cancel(by=by)
+
+    def retry(self, by) -> bool:
+        """A new run of a failed or cancelled export. True if this call did it.
+
+        Raises:
+            DedupConflict: the same click's export is under way again already.
+        """
+        return self.task.retry(by=by)
+
+
+class ExportChunkQuerySet(models.QuerySet):
+    def remove_some(self) -> int:
+        """Delete one batch of these, past rows that another is deleting. Returns how many."""
+        ids = self.order_by("pk").select_for_update(skip_locked=True).values_list("pk", flat=True)
+        with transaction.atomic():
+            removed, _ = self.model.objects.filter(pk__in=list(ids[:REMOVED_AT_ONCE])).delete()
+        return removed
+
 
 class ExportChunk(models.Model):
     """A piece of a result, committed while the export runs under the execution that wrote it."""
@@ -44,10 +235,16 @@ class ExportChunk(models.Model):
     export = models.ForeignKey(Export, models.CASCADE, related_name="chunks")
     execution_id = models.UUIDField()
     number = models.PositiveIntegerField()
+    # STORAGE EXTERNAL (see the migration): PostgreSQL stores it as it comes, without trying to
+    # compress every piece.
     data = models.BinaryField()
+
+    objects = ExportChunkQuerySet.as_manager()
 
     class Meta:
         constraints = [
+            # Readers, in this order: the download, one chunk at a time; the purge, which skips from
+            # execution to execution.
             models.UniqueConstraint(
                 fields=["export", "execution_id", "number"], name="one_chunk_per_number"
             )

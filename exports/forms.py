@@ -1,0 +1,77 @@
+"""What a person chooses for an export, beside the filters."""
+
+import json
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from exports import columns
+
+NOT_FILTERS = ("csrfmiddlewaretoken", "columns", "key")
+
+
+class ExportForm(forms.Form):
+    """``key`` is made anew for each page shown, so that a double click is one export."""
+
+    columns = forms.MultipleChoiceField(
+        label=gettext_lazy("Columns"),
+        required=False,
+        choices=[(key, column.title) for key, column in columns.COLUMNS.items()],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    key = forms.UUIDField(required=False, widget=forms.HiddenInput)
+
+    def clean_columns(self):
+        # Programs may leave columns out and get all; a person who unticks every box (the page
+        # sends an empty one along) made a mistake.
+        named = self.data.getlist("columns") if "columns" in self.data else None
+        return columns.chosen(None if named is None else [key for key in named if key])
+
+
+def parameters_of(request: HttpRequest) -> QueryDict:
+    """The request's parameters from its address and body; the body's win, name by name.
+
+    A JSON body is an object of the same names, with texts, numbers or lists of them as values.
+
+    Raises:
+        ValidationError: a body that is not such an object.
+    """
+    parameters = request.GET.copy()
+    if request.content_type == "application/json":
+        body = _json_body(request)
+    else:
+        body = dict(request.POST.lists())
+    for name, values in body.items():
+        parameters.setlist(name, values)
+    return parameters
+
+
+def _json_body(request: HttpRequest) -> dict[str, list[str]]:
+    try:
+        body = json.loads(request.body or b"{}")
+    except ValueError as error:
+        raise ValidationError(_("The body is not JSON.")) from error
+    if not isinstance(body, dict):
+        raise ValidationError(_("The body is not a JSON object."))
+    lists = {
+        name: value if isinstance(value, list) else [value]
+        for name, value in body.items()
+        if value is not None
+    }
+    for name, values in lists.items():
+        if not all(isinstance(value, str | int) for value in values):
+            raise ValidationError(
+                _("“%(name)s” must be a text, a number or a list of them.") % {"name": name[:100]}
+            )
+    return {name: [str(value) for value in values] for name, values in lists.items()}
+
+
+def filters_in(parameters: QueryDict) -> QueryDict:
+    """The list's parameters among these."""
+    filters = parameters.copy()
+    for name in NOT_FILTERS:
+        filters.pop(name, None)
+    return filters

@@ -1,0 +1,172 @@
+"""Pages and JSON of exports. Each finds its export through the access helper first."""
+
+import uuid
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import content_disposition_header
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from exports.access import for_people_and_programs, json_error, own_export_or_404, wants_json
+from exports.columns import COLUMNS
+from exports.forms import ExportForm, filters_in, parameters_of
+from exports.models import Export, readable
+from tasks.models import DedupConflict, TaskStatus
+from tickets.filters import TicketFilter
+from tickets.models import Team
+
+PER_PAGE = 20
+
+
+@require_safe
+@for_people_and_programs
+def export_list(request: HttpRequest) -> HttpResponse:
+    exports = Export.objects.of(request.user).with_state().order_by("-task")
+    page = Paginator(exports, PER_PAGE).get_page(request.GET.get("page"))
+    page.elided = page.paginator.get_elided_page_range(page.number)
+    visible_teams = set(Team.objects.visible_to(request.user).values_list("pk", flat=True))
+    for export in page:
+        export.may_be_downloaded = export.is_ready and export.shows_only(visible_teams)
+    context = {"page": page, "any_is_live": any(export.task.is_live for export in page)}
+    return render(request, _whole_or("exports/_list.html", "exports/list.html", request), context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_people_and_programs
+def export_new(request: HttpRequest) -> HttpResponse:
+    """Shows what would be exported; POST asks for it: 302 to the export, or 202 for a program."""
+    try:
+        parameters = parameters_of(request)
+    except ValidationError as error:
+        return json_error(" ".join(error.messages), 400)
+    filters = TicketFilter(filters_in(parameters), request.user)
+    if request.method == "POST":
+        form = ExportForm(parameters)
+        if form.is_valid() and not filters.errors:
+            return _accepted(
+                request,
+                Export.objects.request(
+                    request.user,
+                    filters_in(parameters),
+                    form.cleaned_data["columns"],
+                    form.cleaned_data["key"],
+                ),
+            )
+        if wants_json(request):
+            return json_error(" ".join(readable(filters.errors) + readable(form.errors)), 400)
+    else:
+        form = ExportForm(initial={"columns": list(COLUMNS), "key": uuid.uuid4()})
+    context = {
+        "form": form,
+        "filters": filters,
+        "errors": readable(filters.errors),
+        "rows": None if filters.errors else filters.queryset().count(),
+    }
+    return render(request, "exports/new.html", context)
+
+
+def _accepted(request: HttpRequest, export: Export) -> HttpResponse:
+    url = reverse("export_detail", args=[export.pk])
+    if not wants_json(request):
+        return redirect(url)
+    body = {"id": export.pk, "status": export.task.status, "url": url}
+    return JsonResponse(body, status=202, headers={"Location": url})
+
+
+@require_safe
+@for_people_and_programs
+def export_detail(request: HttpRequest, pk: int) -> HttpResponse:
+    export = own_export_or_404(request.user, pk)
+    return _shown(request, export)
+
+
+@require_safe
+@for_people_and_programs
+@cache_control(private=True, no_store=True)
+def export_download(request: HttpRequest, pk: int) -> HttpResponse:
+    """200 streamed; 404 no longer visible; 409 not ready; 410 past its time."""
+    export = own_export_or_404(request.user, pk)
+    if not export.is_visible_to(request.user):
+        raise Http404
+    if export.task.status != TaskStatus.COMPLETED:
+        return _refused(request, export, _("This export is not ready for download."), 409)
+    if export.is_expired:
+        return _refused(request, export, _("The file has expired. Run the export again."), 410)
+    response = StreamingHttpResponse(export.content(), content_type="text/csv; charset=utf-8")
+    response["Content-Length"] = export.size
+    response["Content-Disposition"] = content_disposition_header(True, export.file_name())
+    return response
+
+
+@require_POST
+@for_people_and_programs
+def export_retry(request: HttpRequest, pk: int) -> HttpResponse:
+    export = own_export_or_404(request.user, pk)
+    try:
+        export.retry(by=request.user)
+    except DedupConflict:
+        text = _("The same export is under way already.")
+        if wants_json(request):
+            return json_error(text, 409)
+        messages.warning(request, text)
+    return _changed(request, pk)
+
+
+@require_POST
+@for_people_and_programs
+def export_cancel(request: HttpRequest, pk: int) -> HttpResponse:
+    export = own_export_or_404(request.user, pk)
+    export.cancel(by=request.user)
+    return _changed(request, pk)
+
+
+def _changed(request: HttpRequest, pk: int) -> HttpResponse:
+    """Where it stands now, whoever changed it: a second click is no error."""
+    if wants_json(request):
+        return JsonResponse(_as_json(request, own_export_or_404(request.user, pk)))
+    return redirect("export_detail", pk=pk)
+
+
+def _shown(request: HttpRequest, export: Export, status: int = 200, refusal: str = ""):
+    if wants_json(request):
+        return JsonResponse(_as_json(request, export))
+    context = {
+        "export": export,
+        "refusal": refusal,
+        "is_visible": export.is_visible_to(request.user),
+    }
+    template = _whole_or("exports/_state.html", "exports/detail.html", request)
+    return render(request, template, context, status=status)
+
+
+def _refused(request: HttpRequest, export: Export, text: str, status: int) -> HttpResponse:
+    if wants_json(request):
+        return json_error(text, status)
+    return _shown(request, export, status, text)
+
+
+def _whole_or(fragment: str, whole: str, request: HttpRequest) -> str:
+    """A page asks for its own live part; everyone else gets the whole page."""
+    return fragment if request.htmx and not request.htmx.boosted else whole
+
+
+def _as_json(request: HttpRequest, export: Export) -> dict:
+    task = export.task
+    ready = export.is_ready and export.is_visible_to(request.user)
+    return {
+        "id": export.pk,
+        "status": task.status,
+        "progress_done": task.progress_done,
+        "progress_total": task.progress_total,
+        "rows": export.rows,
+        "bytes": export.size,
+        "expires_at": task.expires_at,
+        "error": export.error,
+        "download_url": reverse("export_download", args=[export.pk]) if ready else None,
+    }

@@ -1,0 +1,51 @@
+"""Exports as the tests ask for them, run them and read them back."""
+
+import csv
+import io
+
+import pytest
+
+from exports.models import Export
+from tasks.worker import run_job
+from tickets.models import Ticket
+
+
+@pytest.fixture
+def ticket(transactional_db, alice, support):
+    """``ticket("subject", **fields)``: stored as it is, without the verbs' events and reminders."""
+
+    def create(subject="Printer on fire", **fields):
+        fields = {"team": support, "creator": alice} | fields
+        return Ticket.objects.create(subject=subject, **fields)
+
+    return create
+
+
+@pytest.fixture
+def run():
+    """``run(export)``: one attempt, as a worker makes it. Returns the export as it is then."""
+
+    def run_one_attempt(export):
+        run_job(export.pk, export.task.run)
+        return reloaded(export)
+
+    return run_one_attempt
+
+
+def reloaded(export) -> Export:
+    return Export.objects.with_state().get(pk=export.pk)
+
+
+def content_of(export) -> bytes:
+    return b"".join(export.content())
+
+
+def table_of(export) -> list[list[str]]:
+    """The file's rows as Python's csv module reads them; the first is the header."""
+    text = content_of(export).decode("utf-8-sig")
+    return list(csv.reader(io.StringIO(text, newline="")))
+
+
+def records_of(export) -> list[dict[str, str]]:
+    """Rows by column key."""
+    return [dict(zip(export.columns, row, strict=True)) for row in table_of(export)[1:]]
