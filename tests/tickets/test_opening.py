@@ -11,11 +11,6 @@ from tasks.models import BackgroundTask
 from tickets.models import Notification, Ticket, TicketEvent
 
 
-@pytest.fixture
-def tomorrow():
-    return timezone.now() + timedelta(days=1)
-
-
 def test_it_stores_what_bob_said(support, bob, alice, tomorrow):
     ticket = Ticket.objects.open(
         by=bob,
