@@ -4,9 +4,10 @@ import json
 from dataclasses import asdict
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 
 from tasks.dispatcher import Report, RoundFault, RoundInProgress, dispatch_once
+from tasks.transactions import set_session_limits
 
 WAIT_SECONDS = 10
 EXIT_SKIPPED = 75  # EX_TEMPFAIL: try again later
@@ -23,6 +24,7 @@ class Command(BaseCommand):
 
     def handle(self, *args, **options):
         try:
+            set_session_limits(connection=connection)
             report = dispatch_once(wait_seconds=WAIT_SECONDS)
         except RoundInProgress as busy:
             self.stdout.write("skipped")
