@@ -22,7 +22,6 @@ import socket
 import stat
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
@@ -80,10 +79,7 @@ def redis_url(data: Path) -> str:
 
 
 class _Service:
-    """A server process of ours with its data in ``data`` and its log beside it.
-
-    ``interrupted`` is asked while a start waits; True gives the start up with a ServiceError.
-    """
+    """A server process of ours with its data in ``data`` and its log beside it."""
 
     name: str
 
@@ -92,11 +88,23 @@ class _Service:
         self.sockets = socket_folder(data)
         self.log = data / f"{self.name}.log"
         self.process: subprocess.Popen | None = None
-        self.interrupted: Callable[[], bool] = lambda: False
 
     @property
     def pid(self) -> int | None:
         return self.process.pid if self.process else None
+
+    def is_running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    @property
+    def end(self) -> str:
+        """How it ended, for a person."""
+        return f"{how_it_ended(self.process.returncode)}; its log is {self.log}"
+
+    def hurry(self):
+        """End it at once, losing nothing that was committed."""
+        if self.is_running():
+            self.process.send_signal(signal.SIGQUIT)
 
     def _make_folders(self):
         self.data.mkdir(parents=True, exist_ok=True)
@@ -121,9 +129,6 @@ class _Service:
         while not answers():
             if self.process.poll() is not None:
                 raise ServiceError(f"{self.name} ended at once; its log says:\n{self._log_tail()}")
-            if self.interrupted():
-                self.stop()
-                raise ServiceError(f"The start of {self.name} was interrupted.")
             if time.monotonic() > deadline:
                 self.stop()
                 raise ServiceError(
@@ -138,7 +143,7 @@ class _Service:
         return f"(no log at {self.log})"
 
     def stop(self, how: int = signal.SIGTERM, seconds: float = 20):
-        if self.process is None or self.process.poll() is not None:
+        if not self.is_running():
             return
         self.process.send_signal(how)
         try:
@@ -230,9 +235,9 @@ class Postgres(_Service):
         """Stop the server that a killed launcher left behind on this very data folder."""
         with contextlib.suppress(OSError, ValueError, IndexError):
             pid = int((self.cluster / "postmaster.pid").read_text().splitlines()[0])
-            line = _command_line(pid)
+            line = command_line(pid)
             if line[:1] == [str(self.binaries / "postgres")] and str(self.cluster) in line:
-                _terminate(pid, signal.SIGINT)
+                terminate(pid, signal.SIGINT)
         # After a power cut the recorded pid may be any process of ours, or a dead one nobody has
         # reaped yet, and PostgreSQL would refuse to start because of it. Its processes, and only
         # they, work inside the cluster's folder; those of a killed server leave by themselves.
@@ -296,9 +301,9 @@ class Valkey(_Service):
         with contextlib.suppress(OSError, ValueError):
             pid = int((self.data / "valkey.pid").read_text())
             # Valkey shows its binary and its socket as its title.
-            line = " ".join(_command_line(pid))
+            line = " ".join(command_line(pid))
             if "valkey-server" in line and str(self.socket) in line:
-                _terminate(pid, signal.SIGTERM)
+                terminate(pid, signal.SIGTERM)
         self.socket.unlink(missing_ok=True)
 
     def _answers(self) -> bool:
@@ -358,12 +363,17 @@ def _own_folder(folder: Path) -> None:
         raise ServiceError(f"{folder} belongs to another user; remove it and start again.")
 
 
-def _command_line(pid: int) -> list[str]:
+def command_line(pid: int) -> list[str]:
+    """A process's arguments; nothing for one that is gone or dead."""
     try:
         parts = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return []
-    return [os.fsdecode(part) for part in parts]
+    return [os.fsdecode(part) for part in parts[:-1]]
+
+
+def how_it_ended(code: int) -> str:
+    return f"exit status {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
 
 
 def _processes_inside(folder: Path) -> list[int]:
@@ -375,11 +385,12 @@ def _processes_inside(folder: Path) -> list[int]:
     return inside
 
 
-def _terminate(pid: int, how: int, seconds: float = 20):
+def terminate(pid: int, how: int, seconds: float = 20) -> None:
+    """Ask a process that is no child of ours to end; insist after ``seconds``."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, how)
         deadline = time.monotonic() + seconds
-        while _command_line(pid) not in ([], [""]):  # a zombie has none
+        while command_line(pid):
             if time.monotonic() > deadline:
                 os.kill(pid, signal.SIGKILL)
                 return

@@ -67,7 +67,7 @@ def _database(url):
 
 
 # Logs, collected static files and the embedded services' data.
-TEAMDESK_VAR = BASE_DIR / env.str("TEAMDESK_VAR", "var")
+TEAMDESK_VAR = (BASE_DIR / env.str("TEAMDESK_VAR", "var")).resolve()
 
 DEBUG = _boolean("DEBUG", True)
 SECRET_KEY = _required_in_production("SECRET_KEY", lambda: "development-only-and-known-to-everyone")

@@ -1,0 +1,285 @@
+"""The whole helpdesk on one machine: what ``bin/up`` runs.
+
+Starts the embedded services, brings the database up to date, then runs web, workers and beat,
+starts again whatever ends, and on Ctrl-C or SIGTERM stops all that it started and nothing else.
+"""
+
+import argparse
+import contextlib
+import errno
+import fcntl
+import http.client
+import os
+import shutil
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from teamdesk.embedded import Postgres, ServiceError, Valkey
+from teamdesk.processes import MARK, Console, Keeper, Process, end, left_behind
+
+ROOT = Path(__file__).resolve().parent.parent
+NEEDED_BYTES = 200 * 1024**2  # a fresh cluster is 50 MB, its write-ahead log as much again
+WEB_STOP_SECONDS = 15  # gunicorn's graceful timeout is 10
+
+_CELERY = ("-m", "celery", "--quiet", "-A", "teamdesk")
+# Celery warns root because of pickled messages; ours are JSON, and the socket is ours alone.
+_ROOT_IS_FINE = "ignore:You're running the worker with superuser privileges"
+
+
+class Refusal(Exception):
+    """TeamDesk cannot run here; the message says why, for a person."""
+
+
+class Launcher:
+    def __init__(self, port: int, demo: bool):
+        self.var = settings.TEAMDESK_VAR
+        self.port = port
+        self.demo = demo
+        # What a worker gives its running tasks on shutdown.
+        self.grace_seconds = settings.CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT
+        self.console = Console()
+        self.say = self.console.say
+        self.interrupts = 0
+        self.listener: socket.socket | None = None
+        self.services: list[Keeper] = []
+        self.errand: Process | None = None
+        self.stages: list[list[Keeper]] = []  # in the order in which they are stopped
+        self._lock = None
+
+    def run(self) -> None:
+        """Until interrupted. Raises Refusal, and stops whatever was started before."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._interrupt)
+        try:
+            self._take_checkout()
+            self.listener = self._take_port()
+            self._start_services()
+            self._prepare_database()
+            if not self.interrupts:
+                self._start_processes()
+                self._keep()
+        except ServiceError as error:
+            if not self.interrupts:
+                raise Refusal(str(error)) from error
+        except OSError as error:
+            raise Refusal(f"{self.var} cannot be used: {error}") from error
+        finally:
+            self._stop()
+
+    def _interrupt(self, number, frame):
+        self.interrupts += 1
+        if self.interrupts > 1:
+            for keeper in [*self.services, *self._keepers()]:
+                keeper.kept.hurry()
+            if self.errand:
+                self.errand.hurry()
+
+    # Before anything is started
+
+    def _take_checkout(self):
+        """One launcher for each var/. What a killed one left running is stopped first."""
+        self.var.mkdir(parents=True, exist_ok=True)
+        self._lock = (self.var / "launcher.lock").open("a+")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._lock.seek(0)
+            who = self._lock.read().strip()
+            raise Refusal(f"TeamDesk already runs from this folder ({who}).") from None
+        (self.var / "static").mkdir(exist_ok=True)
+        free = shutil.disk_usage(self.var).free
+        if free < NEEDED_BYTES:
+            raise Refusal(
+                f"{self.var} has {free // 1024**2} MB free; "
+                f"{NEEDED_BYTES // 1024**2} MB are needed."
+            )
+        orphans = left_behind(str(self.var))
+        if orphans:
+            self.say(f"Stopping {len(orphans)} processes that an earlier start left behind.")
+            end(orphans, self.grace_seconds + 5)
+
+    def _take_port(self) -> socket.socket:
+        """Listens already now: nobody else can take the port, and no visitor is refused while the
+        web process is started again."""
+        try:
+            listener = socket.create_server(("127.0.0.1", self.port), backlog=512)
+        except OSError as error:
+            reason = {
+                errno.EADDRINUSE: "is in use by another program",
+                errno.EACCES: "may not be used by this user",
+            }.get(error.errno, f"cannot be used: {error.strerror}")
+            raise Refusal(
+                f"Port {self.port} of 127.0.0.1 {reason}; choose another: bin/up --port N"
+            ) from None
+        self.port = listener.getsockname()[1]
+        self._lock.truncate(0)
+        self._lock.write(f"process {os.getpid()}, http://127.0.0.1:{self.port}/")
+        self._lock.flush()
+        return listener
+
+    # Start
+
+    def _start_services(self):
+        for service, variable in ((Postgres, "DATABASE_URL"), (Valkey, "REDIS_URL")):
+            if os.environ.get(variable) or self.interrupts:
+                continue
+            self.say(f"Starting {service.name} …")
+            self.services.append(Keeper(service(self.var), self.console))
+            self.services[-1].start()
+
+    def _prepare_database(self):
+        self._manage(
+            "migrate", "--no-input", "--verbosity=0", why="Bringing the database up to date"
+        )
+        if not settings.DEBUG:
+            self._manage("collectstatic", "--no-input", "--verbosity=0", why="Collecting files")
+        if self.demo and not self.interrupts and _is_empty():
+            self._manage("seed_demo", why="Loading demo data (--no-demo does without)")
+
+    def _manage(self, command: str, *options: str, why: str) -> None:
+        if self.interrupts:
+            return
+        self.say(f"{why} …")
+        self.errand = self._process(command, "manage.py", command, *options)
+        self.errand.start()
+        while self.errand.is_running():
+            if self.interrupts:
+                self.errand.ask_to_stop()
+            time.sleep(0.05)
+        self.errand.wait(0)
+        if self.errand.process.returncode and not self.interrupts:
+            raise Refusal(f"{command} failed ({self.errand.end}); its lines above say why.")
+
+    def _start_processes(self):
+        fd = self.listener.fileno()
+        measures = self.var / "metrics"
+        shutil.rmtree(measures, ignore_errors=True)
+        measures.mkdir()
+        web = self._process(
+            "web",
+            *("-m", "gunicorn", "teamdesk.wsgi", f"--bind=fd://{fd}"),
+            *("--workers=2", "--threads=4", "--graceful-timeout=10", "--no-control-socket"),
+            environment={"PROMETHEUS_MULTIPROC_DIR": str(measures)},
+            pass_fds=(fd,),
+        )
+        beat = self._process("beat", *_CELERY, "beat", "--loglevel=INFO")
+        workers = [self._worker("short", 2), self._worker("long", 1)]
+        self.stages = [
+            [Keeper(process, self.console) for process in stage]
+            for stage in ([web], workers, [beat])
+        ]
+        for keeper in self._keepers():
+            keeper.start()
+
+    def _worker(self, queue: str, processes: int) -> Process:
+        return self._process(
+            f"worker-{queue}",
+            *(*_CELERY, "worker", "--loglevel=INFO"),
+            *("-Q", queue, "-n", f"{queue}@%h", f"--concurrency={processes}"),
+            # Workers do not talk to each other: that costs Redis traffic and nobody listens.
+            *("--without-gossip", "--without-mingle"),
+            # SIGTERM then means: give running tasks a moment, hand the others back, leave.
+            environment={"REMAP_SIGTERM": "SIGQUIT", "PYTHONWARNINGS": _ROOT_IS_FINE},
+        )
+
+    def _process(self, name: str, *arguments: str, environment=None, pass_fds=()) -> Process:
+        environment = {MARK: str(self.var), "PYTHONUNBUFFERED": "1"} | (environment or {})
+        command = [sys.executable, *arguments]
+        return Process(name, command, self.console, ROOT, environment, pass_fds)
+
+    def _keepers(self) -> list[Keeper]:
+        return [keeper for stage in self.stages for keeper in stage]
+
+    # While it runs
+
+    def _keep(self):
+        ready = False
+        while not self.interrupts:
+            for keeper in [*self.services, *self._keepers()]:
+                keeper.look()
+            if not ready and self._answers():
+                ready = True
+                self._say_ready()
+            time.sleep(0.1)
+
+    def _answers(self) -> bool:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=1)
+        try:
+            connection.request("GET", "/healthz")
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def _say_ready(self):
+        self.say(f"\nTeamDesk is ready at http://127.0.0.1:{self.port}/")
+        self.say("Ctrl-C stops it.\n")
+
+    # Stop
+
+    def _stop(self):
+        running = self.stages or self.services
+        if running:
+            self.say("\nStopping …" if self.interrupts < 2 else "\nStopping at once …")
+        if self.listener:
+            self.listener.close()
+        for stage in self.stages:
+            for keeper in stage:
+                keeper.kept.ask_to_stop()
+            for keeper in stage:
+                keeper.kept.wait(max(WEB_STOP_SECONDS, self.grace_seconds + 10))
+        if self._lock and running:
+            end(left_behind(str(self.var)), 1)
+        for keeper in reversed(self.services):
+            keeper.kept.stop()
+        if running:
+            self.say("Stopped.")
+
+
+def _is_empty() -> bool:
+    """Nobody and nothing is in the database yet."""
+    import django
+    from django.db import connection
+
+    django.setup()
+    from tickets.models import Ticket, User
+
+    try:
+        return not (User.objects.exists() or Ticket.objects.exists())
+    finally:
+        connection.close()
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65535:
+        raise argparse.ArgumentTypeError(
+            f"{port} is no port; use 1 to 65535, or 0 for any free one"
+        )
+    return port
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bin/up", description="Run TeamDesk on this machine.")
+    parser.add_argument("--port", type=_port, default=8000, help="of 127.0.0.1 (default: 8000)")
+    parser.add_argument("--no-demo", action="store_true", help="start with an empty helpdesk")
+    options = parser.parse_args()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "teamdesk.settings")
+    try:
+        Launcher(options.port, demo=not options.no_demo).run()
+    except (Refusal, ImproperlyConfigured) as refusal:
+        with contextlib.suppress(OSError):
+            print(f"bin/up: {refusal}", file=sys.stderr, flush=True)  # noqa: T201
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
