@@ -1,0 +1,135 @@
+/* The small script behind the pages. Everything works without it, only with more page loads. */
+(() => {
+  const root = document.documentElement;
+  root.classList.add("js");
+
+  /* Menus are <details>: a click elsewhere or Escape closes them. */
+  document.addEventListener("click", (event) => {
+    for (const menu of document.querySelectorAll("details[data-menu][open]"))
+      if (!menu.contains(event.target)) menu.open = false;
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    const menu = event.target.closest?.("details[data-menu][open]");
+    if (!menu) return;
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  });
+
+  /* Toasts live in a polite live region, so they are read out as well. */
+  const toast = (text, { url = "", error = false } = {}) => {
+    const area = document.getElementById("toasts");
+    const box = document.createElement("div");
+    box.className = error ? "toast-note is-error" : "toast-note";
+    const line = document.createElement(url ? "a" : "span");
+    line.textContent = text;
+    if (url) line.href = url;
+    box.append(line);
+    area.append(box);
+    setTimeout(() => box.remove(), 8000);
+  };
+
+  /* A hidden tab does not poll. */
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (document.hidden && event.target.hasAttribute?.("data-poll")) event.preventDefault();
+  });
+  const problem = (event, text) => {
+    if (!event.target.hasAttribute?.("data-poll")) toast(text, { error: true });
+  };
+  document.addEventListener("htmx:responseError", (event) => problem(event, document.body.dataset.failed));
+  document.addEventListener("htmx:sendError", (event) => problem(event, document.body.dataset.offline));
+
+  /* The bell says what is new when it is swapped in with a sentence. */
+  document.addEventListener("htmx:afterSettle", (event) => {
+    const bell = event.target.id === "bell" ? event.target : null;
+    if (!bell?.dataset.announcement) return;
+    toast(bell.dataset.announcement, { url: bell.href });
+    delete bell.dataset.announcement;
+  });
+
+  /* What a verb did, for those who do not see the page change. */
+  document.addEventListener("say", (event) => {
+    document.getElementById("announcer").textContent = event.detail.value;
+  });
+
+  /* Buttons that fill a field: due date presets. */
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-fill]");
+    if (!button) return;
+    const field = document.getElementById(button.dataset.fill);
+    field.value = button.dataset.value;
+    field.focus();
+    field.dispatchEvent(new Event("change", { bubbles: true }));
+  });
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-browser-zone]");
+    if (button)
+      document.getElementById(button.dataset.browserZone).value =
+        Intl.DateTimeFormat().resolvedOptions().timeZone;
+  });
+
+  /* Only the chosen team's people are offered as assignees. */
+  const narrow = (team) => {
+    const select = document.getElementById(team.dataset.narrows);
+    if (!select) return;
+    for (const group of select.querySelectorAll("optgroup")) {
+      const fits = !team.value || group.label === team.selectedOptions[0].text;
+      group.hidden = group.disabled = !fits;
+    }
+    const chosen = select.selectedOptions[0];
+    if (chosen?.parentElement.disabled) {
+      const same = [...select.options].find((o) => o.value === chosen.value && !o.parentElement.disabled);
+      if (same) same.selected = true;
+      else select.value = "";
+    }
+  };
+  const prepare = (within) => {
+    for (const team of within.querySelectorAll("select[data-narrows]")) narrow(team);
+  };
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("select[data-narrows]")) narrow(event.target);
+    if (event.target.matches("[data-hide-changes]")) {
+      document.getElementById("timeline").classList.toggle("hide-changes", event.target.checked);
+      remember("hide-changes", event.target.checked);
+    }
+  });
+  const remember = (name, value) => {
+    try { localStorage.setItem(name, value ? "1" : ""); } catch { /* storage may be off */ }
+  };
+  const recall = (name) => {
+    try { return localStorage.getItem(name) === "1"; } catch { return false; }
+  };
+  const restoreToggle = () => {
+    const toggle = document.querySelector("[data-hide-changes]");
+    if (!toggle || !recall("hide-changes")) return;
+    toggle.checked = true;
+    document.getElementById("timeline").classList.add("hide-changes");
+  };
+
+  /* Ctrl+Enter sends; "/" goes to the search field. */
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.matches("textarea"))
+      event.target.form?.requestSubmit();
+    if (event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey &&
+        !event.target.closest("input, textarea, select, [contenteditable]")) {
+      const search = document.querySelector("[data-search]");
+      if (search) { event.preventDefault(); search.focus(); search.select(); }
+    }
+  });
+
+  /* A form that leaves the page is sent once, however often the button is pressed. */
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (form.matches("[hx-post], [hx-get]") || event.defaultPrevented || form.method !== "post") return;
+    if (form.dataset.sent) { event.preventDefault(); return; }
+    form.dataset.sent = "1";
+  });
+  addEventListener("pageshow", () => {
+    for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
+  });
+
+  document.addEventListener("htmx:afterSwap", () => { prepare(document); restoreToggle(); });
+  prepare(document);
+  restoreToggle();
+})();

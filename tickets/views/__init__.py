@@ -1,0 +1,1 @@
+"""The helpdesk's pages, one file a page."""

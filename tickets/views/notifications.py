@@ -1,0 +1,92 @@
+"""What a person was told, and the bell that says something is new."""
+
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from tickets import sentences
+from tickets.context import Bell
+from tickets.models import Notification, NotificationKind
+
+PER_PAGE = 25
+LOOKS = {
+    NotificationKind.REMINDER: ("calendar-due", "chip-amber"),
+    NotificationKind.ASSIGNED: ("user-check", "chip-blue"),
+    NotificationKind.COMMENTED: ("message", "chip-violet"),
+    NotificationKind.EXPORT_READY: ("file-export", "chip-green"),
+}
+
+
+@require_safe
+@login_required
+def notification_list(request):
+    unread_only = request.GET.get("unread") == "1"
+    notifications = Notification.objects.of(request.user).order_by("-created_at", "-id")
+    if unread_only:
+        notifications = notifications.unread()
+    page = Paginator(notifications, PER_PAGE).get_page(request.GET.get("page"))
+    for notice in page:
+        notice.sentence = sentences.of_notification(notice)
+        notice.icon, notice.tone = LOOKS.get(notice.kind, ("bell", "chip-neutral"))
+    query = "unread=1" if unread_only else ""
+    return render(
+        request,
+        "notifications/list.html",
+        {"page": page, "unread_only": unread_only, "query": query},
+    )
+
+
+@require_safe
+@login_required
+@never_cache
+def notification_badge(request):
+    """The bell, for a page that polls; 204 when it already shows the latest."""
+    known, bell = request.GET.get("mark", ""), Bell.of(request.user)
+    if known == bell.mark:
+        return HttpResponse(status=204)
+    page = {"bell": bell, "announcement": bell.announcement_since(known)}
+    return render(request, "notifications/_bell.html", page)
+
+
+@require_POST
+@login_required
+def notification_open(request, pk):
+    """Reading it is opening it: marks it read and goes to what it is about."""
+    notice = get_object_or_404(Notification.objects.of(request.user), pk=pk)
+    Notification.objects.of(request.user).filter(pk=pk).mark_read()
+    return redirect(_target_of(notice, request))
+
+
+@require_POST
+@login_required
+def notification_read(request, pk):
+    get_object_or_404(Notification.objects.of(request.user), pk=pk)
+    Notification.objects.of(request.user).filter(pk=pk).mark_read()
+    return redirect(_next_of(request))
+
+
+@require_POST
+@login_required
+def notification_read_all(request):
+    Notification.objects.of(request.user).mark_read()
+    return redirect("notification_list")
+
+
+def _target_of(notice, request) -> str:
+    if notice.url and url_has_allowed_host_and_scheme(notice.url, {request.get_host()}):
+        return notice.url
+    if notice.ticket_id:
+        return reverse("ticket_detail", args=[notice.ticket_id])
+    return reverse("notification_list")
+
+
+def _next_of(request) -> str:
+    url = request.POST.get("next", "")
+    if url_has_allowed_host_and_scheme(url, {request.get_host()}):
+        return url
+    return reverse("notification_list")
