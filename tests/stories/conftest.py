@@ -13,14 +13,15 @@ class Visitor(requests.Session):
     def __init__(self, address: str, name: str, password: str = "secret"):
         super().__init__()
         self.address = address
-        self.see("/accounts/login/")
-        self.send("/accounts/login/", username=name, password=password)
+        page = self.see("/accounts/login/")
+        assert page.status_code == 200, page.text
+        self.submit("/accounts/login/", username=name, password=password)
         assert "sessionid" in self.cookies, "the log-in was refused"
 
     def see(self, path: str, **options) -> requests.Response:
         return self.get(self.address + path, timeout=60, **options)
 
-    def send(self, path: str, as_json: bool = False, **fields) -> requests.Response:
+    def submit(self, path: str, as_json: bool = False, **fields) -> requests.Response:
         """POST a form; redirects are not followed."""
         headers = {"X-CSRFToken": self.cookies["csrftoken"], "Referer": self.address}
         if as_json:

@@ -26,7 +26,7 @@ def test_an_export_waits_for_workers_and_then_completes(
     _, address = processes.web(TEAMDESK_FAST_PATH="False")
     agent = visitor(address, "alice")
 
-    answer = agent.send("/exports/new/", as_json=True, priority="urgent")
+    answer = agent.submit("/exports/new/", as_json=True, priority="urgent")
     assert answer.status_code == 202
     accepted = answer.json()
     assert accepted["status"] == "WAITING"

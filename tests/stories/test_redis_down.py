@@ -65,7 +65,7 @@ def test_what_was_accepted_while_redis_was_down_is_done_after_it_is_back(
     with services.valkey_killed():
         made = within(
             3,
-            lambda: agent.send(
+            lambda: agent.submit(
                 "/tickets/new/",
                 team=support.pk,
                 subject="The lift is stuck",
@@ -76,7 +76,7 @@ def test_what_was_accepted_while_redis_was_down_is_done_after_it_is_back(
         )
         assert made.status_code == 302, made.text
         ticket = Ticket.objects.get()
-        accepted = within(3, lambda: agent.send("/exports/new/", as_json=True))
+        accepted = within(3, lambda: agent.submit("/exports/new/", as_json=True))
         assert accepted.status_code == 202
 
         done = dispatch_once(processes.environment)
