@@ -13,22 +13,24 @@ from exports import columns
 NOT_FILTERS = ("csrfmiddlewaretoken", "columns", "key")
 
 
+class Columns(forms.MultipleChoiceField):
+    """Programs may leave columns out and get all; a person who unticks every box (the page sends an
+    empty one along) made a mistake."""
+
+    widget = forms.CheckboxSelectMultiple(attrs={"class": "form-check-input"})
+
+    def clean(self, value):
+        return columns.chosen([key for key in value if key] if value else None)
+
+
 class ExportForm(forms.Form):
     """``key`` is made anew for each page shown, so that a double click is one export."""
 
-    columns = forms.MultipleChoiceField(
+    columns = Columns(
         label=gettext_lazy("Columns"),
-        required=False,
         choices=[(key, column.title) for key, column in columns.COLUMNS.items()],
-        widget=forms.CheckboxSelectMultiple,
     )
     key = forms.UUIDField(required=False, widget=forms.HiddenInput)
-
-    def clean_columns(self):
-        # Programs may leave columns out and get all; a person who unticks every box (the page
-        # sends an empty one along) made a mistake.
-        named = self.data.getlist("columns") if "columns" in self.data else None
-        return columns.chosen(None if named is None else [key for key in named if key])
 
 
 def parameters_of(request: HttpRequest) -> QueryDict:

@@ -85,6 +85,15 @@ def readable(errors) -> list[str]:
     ]
 
 
+def pairs(query: dict) -> list[tuple[str, str]]:
+    """Names and values of a filter's parameters, one by one."""
+    return [
+        (name, str(each))
+        for name, value in query.items()
+        for each in (value if isinstance(value, list) else [value])
+    ]
+
+
 class Export(models.Model):
     """A request for a file of tickets. Its state is its task's; its id is its task's id.
 
@@ -180,11 +189,7 @@ class Export(models.Model):
 
     def choices(self) -> list[tuple[str, str]]:
         """Names and values of a form that asks for the same again."""
-        pairs = [("columns", key) for key in self.columns]
-        for name, value in self.filters.items():
-            values = value if isinstance(value, list) else [value]
-            pairs += [(name, str(each)) for each in values]
-        return pairs
+        return [*(("columns", key) for key in self.columns), *pairs(self.filters)]
 
     def column_titles(self) -> list[str]:
         return [

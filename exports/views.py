@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from exports.access import for_people_and_programs, json_error, own_export_or_404, wants_json
 from exports.columns import COLUMNS
 from exports.forms import ExportForm, filters_in, parameters_of
-from exports.models import Export, readable
+from exports.models import Export, pairs, readable
 from tasks.models import DedupConflict, TaskStatus
 from tickets.filters import TicketFilter
 from tickets.models import Team
@@ -65,6 +65,8 @@ def export_new(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "filters": filters,
+        "pairs": pairs(filters.query),
+        "shown": filters.describe(),
         "errors": readable(filters.errors),
         "rows": None if filters.errors else filters.queryset().count(),
     }

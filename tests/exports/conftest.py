@@ -4,8 +4,10 @@ import csv
 import io
 
 import pytest
+from django.db.models.functions import Now
 
 from exports.models import Export
+from tasks.models import BackgroundTask
 from tasks.worker import run_job
 from tickets.models import Ticket
 
@@ -49,3 +51,10 @@ def table_of(export) -> list[list[str]]:
 def records_of(export) -> list[dict[str, str]]:
     """Rows by column key."""
     return [dict(zip(export.columns, row, strict=True)) for row in table_of(export)[1:]]
+
+
+def aged(export, **ages):
+    """``aged(export, expires_at=timedelta(hours=-1))``: moves the task's times from now."""
+    moments = {name: Now() + age for name, age in ages.items()}
+    BackgroundTask.objects.filter(pk=export.pk).update(**moments)
+    return reloaded(export)
