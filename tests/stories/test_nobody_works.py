@@ -20,9 +20,7 @@ def test_an_export_waits_for_workers_and_then_completes(
 ):
     for number in range(30):
         priority = "urgent" if number % 3 == 0 else "normal"
-        Ticket.objects.open(
-            by=alice, team=support, subject=f"Printer {number}", priority=priority
-        )
+        Ticket.objects.open(by=alice, team=support, subject=f"Printer {number}", priority=priority)
     _, address = processes.web(TEAMDESK_FAST_PATH="False")
     agent = visitor(address, "alice")
 

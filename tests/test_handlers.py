@@ -1,0 +1,146 @@
+"""The rules of a handler, held for every registered kind: a new kind needs a scenario here.
+
+1. It may run twice. 2. It ends by itself when its world stalls. 3. Its failures are not swallowed.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+from django.db.backends.signals import connection_created
+from django.db.models.functions import Now
+
+from exports.models import Export
+from tasks import registry, transactions
+from tasks.lease import Lease, LeaseLost
+from tasks.models import BackgroundTask, TaskStatus
+from tasks.transactions import set_session_limits
+from tasks.worker import run_job
+from tickets.models import Notification, Ticket
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Reminder:
+    """A ticket of alice's, assigned to bob, whose due date has come."""
+
+    def __init__(self, alice, bob, support):
+        past = datetime.now(UTC) - timedelta(minutes=1)
+        ticket = Ticket.objects.open(
+            by=alice, team=support, subject="Lift", assignee=bob, due_at=past
+        )
+        self.task = ticket.background_tasks.get(kind="REMINDER")
+
+    def effects(self) -> int:
+        return Notification.objects.filter(kind="reminder").count()
+
+    expected = 2  # alice and bob
+
+
+class ExportOfTickets:
+    """A file of alice's two tickets."""
+
+    def __init__(self, alice, bob, support):
+        for number in range(2):
+            Ticket.objects.open(by=alice, team=support, subject=f"Lift {number}")
+        self.task = Export.objects.request(by=alice, filters={}).task
+
+    def effects(self) -> int:
+        return Notification.objects.filter(kind="export_ready").count()
+
+    expected = 1
+
+
+SCENARIOS = {"REMINDER": Reminder, "EXPORT": ExportOfTickets}
+
+
+@pytest.fixture(params=sorted(SCENARIOS))
+def scenario(request, alice, bob, support):
+    return SCENARIOS[request.param](alice, bob, support)
+
+
+def status(scenario):
+    return BackgroundTask.objects.get(pk=scenario.task.pk).status
+
+
+def test_every_kind_has_a_scenario():
+    ours = {
+        name
+        for name, kind in registry.kinds().items()
+        if not kind.handler.__module__.startswith("tests.")
+    }
+    assert ours == set(SCENARIOS)
+
+
+def test_it_does_its_work(scenario):
+    assert run_job(scenario.task.pk, 0) == TaskStatus.COMPLETED
+    assert scenario.effects() == scenario.expected
+
+
+def test_a_second_message_finds_nothing_to_do(scenario):
+    run_job(scenario.task.pk, 0)
+    assert run_job(scenario.task.pk, 0) is None
+    assert scenario.effects() == scenario.expected
+
+
+def test_it_may_run_again_although_it_was_done(scenario):
+    """As after a restore of yesterday's ledger beside today's data: the target's state counts."""
+    run_job(scenario.task.pk, 0)
+    BackgroundTask.objects.filter(pk=scenario.task.pk).update(
+        status=TaskStatus.WAITING, finished_at=None, expires_at=None
+    )
+    assert run_job(scenario.task.pk, 0) == TaskStatus.COMPLETED
+    assert scenario.effects() == scenario.expected
+
+
+def test_a_handler_that_lost_its_lease_leaves_no_effect(scenario):
+    lease = Lease.claim(scenario.task.pk, 0)
+    effect = lease.kind.handler(lease.task, lease)
+    BackgroundTask.objects.filter(pk=scenario.task.pk).update(
+        status=TaskStatus.WAITING, execution_id=None, run_at=Now()
+    )
+    with pytest.raises(LeaseLost):
+        lease.complete(effect)
+    assert scenario.effects() == 0
+    assert run_job(scenario.task.pk, 0) == TaskStatus.COMPLETED
+    assert scenario.effects() == scenario.expected
+
+
+def test_it_ends_by_itself_when_its_world_stalls(scenario, actor, monkeypatch):
+    """The tickets are locked for good; the sessions' limits of a worker end the wait."""
+    monkeypatch.setitem(transactions._LIMITS, "lock_timeout", "200ms")
+    worker, locker = actor("worker"), actor("locker")
+    locker.begin()
+    locker.do(_lock_tickets)
+    worker.do(lambda: set_session_limits(connection=connection))
+    connection_created.connect(set_session_limits)
+    try:
+        assert worker.start(run_job, scenario.task.pk, 0).result(60) == TaskStatus.WAITING
+    finally:
+        connection_created.disconnect(set_session_limits)
+    assert scenario.effects() == 0
+    assert "lock timeout" in BackgroundTask.objects.get(pk=scenario.task.pk).last_error
+
+
+def _lock_tickets():
+    with connection.cursor() as cursor:
+        cursor.execute("LOCK TABLE tickets_ticket IN ACCESS EXCLUSIVE MODE")
+
+
+def test_its_failure_is_not_swallowed(scenario, monkeypatch):
+    def broken(*args, **kwargs):
+        raise RuntimeError("the bell is broken")
+
+    monkeypatch.setattr(type(Notification.objects), "notify", broken, raising=False)
+    monkeypatch.setattr(Notification.objects._queryset_class, "notify", broken)
+    assert run_job(scenario.task.pk, 0) == TaskStatus.WAITING
+    assert scenario.effects() == 0
+    assert "the bell is broken" in BackgroundTask.objects.get(pk=scenario.task.pk).last_error
+
+
+def test_what_it_was_about_may_be_gone(scenario):
+    """The ticket, its team and its owner were deleted while it waited."""
+    Ticket.objects.all().delete()
+    if not isinstance(scenario, ExportOfTickets):
+        BackgroundTask.objects.filter(pk=scenario.task.pk).update(owner=None, team=None)
+    assert run_job(scenario.task.pk, 0) == TaskStatus.COMPLETED
