@@ -1,5 +1,6 @@
 from .comment import Comment
 from .editing import Conflict, Edit
+from .importing import ImportedComment, ImportedTicket
 from .notification import Notification, NotificationKind
 from .team import Membership, Role, Team
 from .ticket import Ticket
@@ -13,6 +14,8 @@ __all__ = [
     "Conflict",
     "Edit",
     "EventKind",
+    "ImportedComment",
+    "ImportedTicket",
     "Membership",
     "Notification",
     "NotificationKind",

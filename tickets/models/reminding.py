@@ -12,7 +12,7 @@ REMINDER = "REMINDER"
 class TicketReminding:
     """Capability of Ticket: reminding of its due date."""
 
-    def reschedule_reminder(self, now, *, due_is_new: bool) -> None:
+    def reschedule_reminder(self, now, *, due_is_new: bool, fast_path_wanted: bool = True) -> None:
         """Invalidate what was scheduled, then schedule what holds now.
 
         The caller holds the row's lock and saves ``reminder_revision``. A due date just set and
@@ -29,6 +29,7 @@ class TicketReminding:
             team=self.team_id,
             owner=self.creator_id,
             reminder_revision=self.reminder_revision,
+            fast_path_wanted=fast_path_wanted,
         )
 
     def move_reminder(self) -> None:

@@ -10,13 +10,14 @@ from django.utils.translation import gettext_lazy as _
 
 from .discussing import TicketDiscussing
 from .editing import TicketEditing
+from .importing import TicketImporting
 from .opening import TicketOpening
 from .reminding import TicketReminding
 from .team import Team
 from .ticket_status import LIVE_STATUSES, TicketPriority, TicketStatus
 
 
-class TicketQuerySet(TicketOpening, models.QuerySet):
+class TicketQuerySet(TicketOpening, TicketImporting, models.QuerySet):
     # Selections
 
     def visible_to(self, user):
