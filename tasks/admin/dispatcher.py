@@ -59,4 +59,6 @@ class DispatcherStatusAdmin(ReadOnly, admin.ModelAdmin):
 def last_round() -> str | None:
     """When the last successful round ended, with its age; None before the first."""
     status = DispatcherStatus.objects.annotate(database_now=Now()).filter(pk=1).first()
-    return with_age(status.last_succeeded_at, status.database_now) if status else None
+    if status is None or status.last_succeeded_at is None:
+        return None
+    return with_age(status.last_succeeded_at, status.database_now)

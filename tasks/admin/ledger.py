@@ -22,7 +22,7 @@ from tasks.models import BackgroundTask, DedupConflict, TaskAttempt, TaskStatus
 
 from .dispatcher import last_round
 from .rows import CappedPaginator, Outcome, ReadOnly, each_row
-from .text import preformatted, to_the_second
+from .text import NOTHING, preformatted, to_the_second
 
 VERBS = ("retry", "cancel")
 
@@ -105,8 +105,8 @@ class BackgroundTaskAdmin(ReadOnly, admin.ModelAdmin):
     ordering = ["-id"]
     sortable_by = ["id"]
     list_display = [
-        "id", "kind", "state", "run", "attempts_used", "not_before", "queue_checked",
-        "sign_of_life", "owner", "ticket_link", "progress", "short_error",
+        "id", "kind", "state", "run", "attempts_used", "progress", "owner", "ticket_link",
+        "short_error", "not_before", "queue_checked", "sign_of_life",
     ]  # fmt: skip
     list_filter = [
         ("status", admin.ChoicesFieldListFilter),
@@ -238,14 +238,14 @@ class BackgroundTaskAdmin(ReadOnly, admin.ModelAdmin):
     def ticket_link(self, task):
         """Its number alone: who may see the ledger may not be of the ticket's team."""
         if task.ticket_id is None:
-            return None
+            return NOTHING
         url = reverse("admin:tickets_ticket_change", args=[task.ticket_id])
         return format_html('<a href="{}">#{}</a>', url, task.ticket_id)
 
     @admin.display(description=gettext_lazy("progress"))
     def progress(self, task):
         if task.progress_total is None:
-            return task.progress_done or None
+            return task.progress_done or NOTHING
         return f"{task.progress_done} / {task.progress_total}"
 
     @admin.display(description=gettext_lazy("last error"))

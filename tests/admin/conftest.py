@@ -49,15 +49,68 @@ def make_staff(db):
     from tickets.models import User
 
     def make(name, *permissions):
-        user = User.objects.create_user(name, password="secret", is_staff=True)
-        for permission in permissions:
-            app, codename = permission.split(".")
-            user.user_permissions.add(
-                Permission.objects.get(content_type__app_label=app, codename=codename)
-            )
-        return user
+        return _employ(User.objects.create_user(name, password="secret"), *permissions)
 
     return make
+
+
+def _employ(user, *permissions):
+    user.is_staff = True
+    user.save()
+    for permission in permissions:
+        app, codename = permission.split(".")
+        user.user_permissions.add(
+            Permission.objects.get(content_type__app_label=app, codename=codename)
+        )
+    return user
+
+
+@pytest.fixture
+def employ():
+    """``employ(user, *permissions)``: makes a person staff with these permissions."""
+    return _employ
+
+
+@pytest.fixture
+def ticket(support, alice):
+    from tickets.models import Ticket
+
+    return Ticket.objects.open(by=alice, team=support, subject="Broken printer")
+
+
+@pytest.fixture
+def desk(alice, bob, vera, charlie, employ):
+    """The cast, all staff who may view, add and change tickets as far as their teams let them."""
+    for person in (alice, bob, vera, charlie):
+        employ(person, "tickets.view_ticket", "tickets.add_ticket", "tickets.change_ticket")
+
+
+@pytest.fixture
+def ticket_form():
+    """``ticket_form(ticket, **changes)``: what a browser posts from a ticket's admin page."""
+
+    def fields(ticket, **changes):
+        return {
+            "team": ticket.team_id,
+            "subject": ticket.subject,
+            "description": ticket.description,
+            "status": ticket.status,
+            "priority": ticket.priority,
+            "assignee": ticket.assignee_id or "",
+            "requester_name": ticket.requester_name,
+            "requester_email": ticket.requester_email,
+            "tags": ",".join(ticket.tags),
+            "due_at_0": "",
+            "due_at_1": "",
+            "version_seen": ticket.version,
+            **{
+                f"{inline}-{count}_FORMS": 0
+                for inline in ("comments", "events")
+                for count in ("TOTAL", "INITIAL")
+            },
+        } | changes
+
+    return fields
 
 
 @pytest.fixture

@@ -47,6 +47,6 @@ class NotificationAdmin(ReadOnly, admin.ModelAdmin):
     @admin.display(description=_("ticket"))
     def ticket_link(self, notification):
         if notification.ticket_id is None:
-            return None
+            return "-"
         url = reverse("admin:tickets_ticket_change", args=[notification.ticket_id])
         return format_html('<a href="{}">#{}</a>', url, notification.ticket_id)

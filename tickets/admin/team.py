@@ -6,8 +6,10 @@ from django.utils.translation import gettext_lazy as _
 
 from tickets.models import Membership, Team
 
+from .choosing import Autocompleting
 
-class MembershipInline(admin.TabularInline):
+
+class MembershipInline(Autocompleting, admin.TabularInline):
     """On a team's page and on a person's; what the page is about is not asked again."""
 
     model = Membership

@@ -7,6 +7,7 @@ and change follows from the teams, so the admin is no back door.
 import re
 
 from django.contrib import admin, messages
+from django.contrib.admin.widgets import AdminTextInputWidget
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -14,6 +15,7 @@ from django.utils.translation import gettext_lazy
 from tasks.admin import CappedPaginator, Outcome, ReadOnly, each_row
 from tickets.models import Comment, Team, Ticket, TicketEvent, TicketPriority
 
+from .choosing import Autocompleting
 from .ticket_form import TicketForm
 
 
@@ -59,10 +61,31 @@ class ConcernFilter(admin.SimpleListFilter):
 class TicketEventInline(ReadOnly, admin.TabularInline):
     model = TicketEvent
     ordering = ["-at", "-id"]
-    fields = ["at", "actor_text", "kind", "field", "old_text", "new_text", "reason"]
+    fields = ["at", "who", "kind", "what", "old", "new", "rule"]
+    readonly_fields = ["who", "what", "old", "new", "rule"]
 
     def has_view_permission(self, request, obj=None):
         return True  # who may see the ticket sees its history
+
+    @admin.display(description=gettext_lazy("who"))
+    def who(self, event):
+        return event.actor_text or _("the system")
+
+    @admin.display(description=gettext_lazy("field"))
+    def what(self, event):
+        return event.field_display
+
+    @admin.display(description=gettext_lazy("old"))
+    def old(self, event):
+        return event.old_display
+
+    @admin.display(description=gettext_lazy("new"))
+    def new(self, event):
+        return event.new_display
+
+    @admin.display(description=gettext_lazy("rule"))
+    def rule(self, event):
+        return event.reason_display
 
 
 class CommentInline(ReadOnly, admin.TabularInline):
@@ -111,7 +134,7 @@ def _set_priority(priority: TicketPriority):
 
 
 @admin.register(Ticket)
-class TicketAdmin(admin.ModelAdmin):
+class TicketAdmin(Autocompleting, admin.ModelAdmin):
     """Every change goes through the verbs and so into the history.
 
     Tickets are closed, not deleted: history, comments and notifications would go with them.
@@ -175,6 +198,9 @@ class TicketAdmin(admin.ModelAdmin):
         "closed_at",
     ]  # fmt: skip
 
+    class Media:
+        css = {"all": ["teamdesk/admin.css"]}
+
     def get_queryset(self, request):
         return super().get_queryset(request).visible_to(request.user)
 
@@ -197,6 +223,12 @@ class TicketAdmin(admin.ModelAdmin):
     def get_form(self, request, obj=None, **kwargs):
         form = super().get_form(request, obj, **kwargs)
         return type(form.__name__, (form,), {"actor": request.user})
+
+    def formfield_for_dbfield(self, db_field, request, **kwargs):
+        if db_field.name == "tags":
+            kwargs["widget"] = AdminTextInputWidget()
+            kwargs["help_text"] = _("Separated by commas.")
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def formfield_for_foreignkey(self, db_field, request, **kwargs):
         if db_field.name == "team":
