@@ -98,9 +98,7 @@ class Mapping:
                 **fields,
                 tags=[tag for column in self.tags if (tag := as_tag(row[column]))],
                 comments=[
-                    ImportedComment(
-                        row[column], self.author, self._time(at, row[at]) if at else None
-                    )
+                    ImportedComment(row[column], self.author, self._time(at, row.get(at, "")))
                     for column, at in self.comments.items()
                     if row[column].strip()
                 ],

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-# Characters of one field. Python's own limit, 128 KiB, would cut a file with an unclosed quote at an
-# arbitrary line instead of saying what is wrong with it.
+# Characters of one field. Python's own limit, 128 KiB, would cut a file with an unclosed quote at
+# an arbitrary line instead of saying what is wrong with it.
 _FIELD_LIMIT = 2**28
 
 _MARKS = [
@@ -82,8 +82,8 @@ class Source:
             except csv.Error as problem:
                 if "unexpected end of data" in str(problem):
                     raise SourceError(
-                        f"the file ends inside the quoted field of a row that begins in line {line}: "
-                        "a quotation mark is missing, or the file was cut off"
+                        "the file ends inside the quoted field of a row that begins in line "
+                        f"{line}: a quotation mark is missing, or the file was cut off"
                     ) from problem
                 cells, error = [], f"the row is malformed: {problem}"
             except UnicodeDecodeError as problem:

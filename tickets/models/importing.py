@@ -97,7 +97,7 @@ class TicketImporting:
 
     @transaction.atomic
     def import_batch(self, team, imports: list[ImportedTicket]) -> int:
-        """Add those whose external id the team does not have yet; all of them or, on an error, none.
+        """Add those whose external id the team does not have yet; on an error, none of them.
 
         History says ``imported``, by the system. Live tickets with a due date to come are reminded
         of it; old due dates are not, or a large import would be a storm. Returns how many were

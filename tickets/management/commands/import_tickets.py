@@ -29,8 +29,7 @@ class Command(BaseCommand):
             "--mapping",
             type=Path,
             default=DEFAULT,
-            help="TOML file that says which column is what (default: tickets/mappings/%s)"
-            % DEFAULT.name,
+            help=f"TOML file: which column is what (default: tickets/mappings/{DEFAULT.name})",
         )
         parser.add_argument("--dry-run", action="store_true", help="check everything, add nothing")
         parser.add_argument(
