@@ -1,0 +1,57 @@
+"""Exports for staff, to look at: states change in the ledger, files stay private."""
+
+from django.contrib import admin
+from django.template.defaultfilters import filesizeformat
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
+
+from exports.models import Export
+from tasks.admin import CappedPaginator, ReadOnly
+
+
+@admin.register(Export)
+class ExportAdmin(ReadOnly, admin.ModelAdmin):
+    paginator = CappedPaginator
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+    list_max_show_all = 0
+    list_select_related = ["task", "requester"]
+    change_list_template = "admin/big_change_list.html"
+    list_display = ["task_id", "requester", "words", "state", "rows", "bytes", "created_at"]
+    list_filter = ["created_at"]
+    search_fields = ["requester__username"]
+    ordering = ["-task"]
+    sortable_by = ["task_id"]
+    fields = [
+        "requester",
+        "words",
+        "filters",
+        "columns",
+        "time_zone",
+        "language",
+        "state",
+        "rows",
+        "bytes",
+        "expires",
+        "execution_id",
+        "created_at",
+    ]
+    readonly_fields = ["words", "state", "bytes", "expires"]
+
+    @admin.display(description=_("filters in words"))
+    def words(self, export):
+        return " · ".join(f"{label}: {value}" for label, value in export.filters_shown)
+
+    @admin.display(description=_("task"))
+    def state(self, export):
+        url = reverse("admin:tasks_backgroundtask_change", args=[export.pk])
+        return format_html('<a href="{}">{}</a>', url, export.task.get_status_display())
+
+    @admin.display(description=_("size"))
+    def bytes(self, export):
+        return None if export.size is None else filesizeformat(export.size)
+
+    @admin.display(description=_("expires"))
+    def expires(self, export):
+        return export.task.expires_at
