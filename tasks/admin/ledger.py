@@ -190,9 +190,9 @@ class BackgroundTaskAdmin(ReadOnly, admin.ModelAdmin):
 
     @admin.display(description=gettext_lazy("status"))
     def state(self, task):
-        note = _(" · no sign of life") if task.lease_expired else ""
+        note = _("no sign of life") if task.lease_expired else ""
         return format_html(
-            '<span class="ledger-status ledger-{}">{}{}</span>',
+            '<span class="ledger-status ledger-{}">{}</span> {}',
             task.status.lower(),
             task.get_status_display(),
             note,

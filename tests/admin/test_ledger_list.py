@@ -91,7 +91,7 @@ def test_stale_leases_are_marked_and_filtered(client, listed, make_task):
     make_task("RUNNING")
     make_task("WAITING", updated_at=long_ago)
     assert listed(concern="lease") == [stale.pk]
-    assert client.get(LEDGER).content.decode().count("running · no sign of life") == 1
+    assert client.get(LEDGER).content.decode().count("running</span> no sign of life") == 1
 
 
 def test_dates_filter(listed, make_task):
