@@ -1,4 +1,4 @@
-"""Celery beat's scheduler: runs the dispatcher's round in beat's own process and publishes nothing."""
+"""Celery beat's scheduler: runs the dispatcher's round in beat's process, publishes nothing."""
 
 import logging
 import time

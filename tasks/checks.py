@@ -12,8 +12,8 @@ def database_is_postgresql(app_configs, **kwargs):
     return [
         Error(
             f"TeamDesk runs on PostgreSQL only; DATABASE_URL configures {engine}.",
-            hint="Use postgresql://user:password@host:5432/name. The ledger relies on partial unique "
-            "indexes, SKIP LOCKED and COPY.",
+            hint="Use postgresql://user:password@host:5432/name. The ledger relies on partial "
+            "unique indexes, SKIP LOCKED and COPY.",
             id="tasks.E001",
         )
     ]

@@ -88,7 +88,7 @@ def dispatch_once(wait_seconds: float = 0) -> Report:
 
 
 def _try(faults: list[str], name: str, *steps: Callable[[], None]) -> None:
-    """Run ``steps`` until one fails; a failure is noted and must not stop the round's other parts."""
+    """Run ``steps`` until one fails; that is noted and must not stop the round's other parts."""
     try:
         for step in steps:
             step()
@@ -101,8 +101,8 @@ def _try(faults: list[str], name: str, *steps: Callable[[], None]) -> None:
 
 @contextmanager
 def _only_round(wait_seconds: float):
-    """Holds the advisory lock on a connection of its own, in a transaction that PostgreSQL ends when
-    this process freezes."""
+    """Holds the advisory lock on a connection of its own, in a transaction that PostgreSQL ends
+    when this process freezes."""
     lock = connection.copy()
     deadline = time.monotonic() + wait_seconds
     try:

@@ -1,4 +1,4 @@
-"""Error text for people and rows: clean, of bounded size, and never itself the cause of an error."""
+"""Error text for people and rows: clean, bounded, and never itself the cause of an error."""
 
 import traceback
 

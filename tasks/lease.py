@@ -106,7 +106,7 @@ class Lease:
     def complete(self, effect: Effect | None = None) -> None:
         """The handler's database effect and COMPLETED, in one transaction.
 
-        The effect comes first: it locks the ticket, then come ledger rows (the order of every verb).
+        The effect comes first: it locks the ticket, then come ledger rows, as in every verb.
         Raises LeaseLost, and then nothing of the effect exists.
         """
         if effect:

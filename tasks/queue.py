@@ -1,8 +1,8 @@
 """What Redis knows. The only module that talks to Redis or publishes to Celery.
 
-Per job (``"{task.id}:{task.run}"``) one hash, the record: what the queue last did with it. One sorted
-set holds the jobs that are not due, scored by ``run_at``. Celery's lists carry only due work: a
-message with ``eta`` would sit in a worker's memory and be delivered again and again.
+Per job (``"{task.id}:{task.run}"``) one hash, the record: what the queue last did with it. One
+sorted set holds the jobs that are not due, scored by ``run_at``. Celery's lists carry only due
+work: a message with ``eta`` would sit in a worker's memory and be delivered again and again.
 
 The ledger decides, always. A record only saves the dispatcher from publishing what is already on
 its way; every doubt is resolved by publishing once more, since the claim refuses doubles.

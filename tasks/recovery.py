@@ -18,7 +18,7 @@ LEASE_EXPIRED = "The worker stopped renewing its lease: it was killed, hung or c
 
 
 def recover_expired_leases(seconds: float) -> tuple[int, int]:
-    """RUNNING without a sign of life → WAITING in the same run, or FAILED when attempts are used up.
+    """RUNNING without a sign of life → WAITING in the same run, or FAILED without attempts left.
 
     Row by row, within a budget of ``seconds``: one bad row blocks nobody, and a renewal that
     arrives meanwhile wins. Returns (recovered, failed).

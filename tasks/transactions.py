@@ -1,4 +1,4 @@
-"""Transactions of dispatcher and workers: bounded in time, repeated where PostgreSQL asks for it."""
+"""Transactions of dispatcher and workers: bounded in time, repeated where that is asked for."""
 
 import functools
 
@@ -22,8 +22,8 @@ def set_session_limits(sender=None, connection=None, **kwargs) -> None:
 
 
 def repeating(work):
-    """Decorator: run ``work`` in a transaction; again on a deadlock, serialization failure or a lost
-    connection, at most five times.
+    """Decorator: run ``work`` in a transaction; again on a deadlock, a serialization failure or a
+    lost connection, at most five times.
 
     For the task side only: its writes are guarded, so a repetition is harmless. Business
     transactions let these errors reach their caller.

@@ -10,8 +10,8 @@ from django.db import connection, connections, transaction
 class Actor:
     """Runs functions one after another in a thread with its own database connection.
 
-    ``do`` waits for the result; ``start`` does not. ``begin`` and ``commit`` hold a transaction open
-    between them.
+    ``do`` waits for the result; ``start`` does not. ``begin`` and ``commit`` hold a transaction
+    open between them.
     """
 
     def __init__(self, name: str, wait_until):

@@ -186,7 +186,7 @@ class BackgroundTask(models.Model):
             if "one_live_task_per_dedup_key" not in str(error):
                 raise
             raise DedupConflict(
-                f"Task {self.pk} was not retried: another live task holds its key {self.dedup_key!r}."
+                f"Task {self.pk} was not retried: another live task has its key {self.dedup_key!r}."
             ) from error
         if changed:
             self.refresh_from_db()

@@ -1,4 +1,4 @@
-"""How the dispatcher is doing: one row that every round writes; health, admin and metrics read it."""
+"""How the dispatcher is doing: one row, written by every round, read by health and metrics."""
 
 from django.db import models
 from django.db.models.functions import Now

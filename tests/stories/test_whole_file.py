@@ -9,6 +9,7 @@ import io
 import os
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -36,7 +37,7 @@ def test_every_ticket_of_the_file_is_reminded_of_once_and_exported_whole(
 ):
     alice.time_zone = SHANGHAI.key
     alice.save()
-    with open(SAMPLE, encoding="utf-8-sig", newline="") as file:
+    with Path(SAMPLE).open(encoding="utf-8-sig", newline="") as file:
         lines = list(csv.DictReader(file))
     call_command("import_tickets", SAMPLE, team="support", verbosity=0)
     assert Ticket.objects.count() == len(lines) > 0

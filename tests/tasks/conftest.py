@@ -12,7 +12,7 @@ def _notes_table(django_db_setup, django_db_blocker):
 
 @pytest.fixture
 def notes(_notes_table, db):
-    """``notes()``: the effects that exist, as (task, run); ``notes(task)``: how many of one task."""
+    """``notes()``: the effects there are, as (task, run); ``notes(task)``: how many of one task."""
     yield _notes
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM test_notes")

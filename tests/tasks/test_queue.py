@@ -66,7 +66,13 @@ TOMORROW = NOW + timedelta(days=1)
             Verdict.ADD,
         ),
         ("just published", waiting(), record(State.WAITING, age=5), view(0), Verdict.NOTHING),
-        ("waits in a long list", waiting(), record(State.WAITING, age=3600), view(), Verdict.NOTHING),
+        (
+            "waits in a long list",
+            waiting(),
+            record(State.WAITING, age=3600),
+            view(),
+            Verdict.NOTHING,
+        ),
         ("its list is empty", waiting(), record(State.WAITING, age=31), view(0), Verdict.ADD),
         ("started, never claimed", waiting(), record(State.ACTIVE, age=31), view(0), Verdict.ADD),
         (
@@ -198,7 +204,9 @@ def test_a_delayed_job_is_dropped_only_at_the_score_that_was_seen(task, empty_qu
     assert empty_queue.zrange("teamdesk:delayed", 0, -1) == [b"2:0"]
 
 
-@pytest.mark.parametrize("garbage", [{"state": "asleep"}, {"attempt": "x"}, {"state": "waiting", "attempt": "x"}])
+@pytest.mark.parametrize(
+    "garbage", [{"state": "asleep"}, {"attempt": "x"}, {"state": "waiting", "attempt": "x"}]
+)
 def test_an_unreadable_record_counts_as_none(task, empty_queue, garbage):
     empty_queue.hset(f"teamdesk:job:{task.job_id}", mapping=garbage)
     assert found(task) is None

@@ -15,8 +15,8 @@ EXIT_SKIPPED = 75  # EX_TEMPFAIL: try again later
 
 class Command(BaseCommand):
     help = (
-        "Run one dispatcher round and print what it did. Exit status: 0 done, 1 a fault (the reason "
-        "on stderr), 75 skipped because another round did not end within 10 seconds."
+        "Run one dispatcher round and print what it did. Exit status: 0 done, 1 a fault (the "
+        "reason on stderr), 75 skipped because another round did not end within 10 seconds."
     )
 
     def add_arguments(self, parser):
