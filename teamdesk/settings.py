@@ -5,6 +5,7 @@ With none set, TeamDesk runs in development on the embedded services that ``bin/
 malformed value is an error at start.
 """
 
+import warnings
 from datetime import timedelta
 from pathlib import Path
 
@@ -54,10 +55,16 @@ def _embedded(url):
 
 
 def _database(url):
-    try:
-        database = env.db_url_config(url)
-    except Exception as error:
-        raise ImproperlyConfigured(f"DATABASE_URL={url!r} cannot be read: {error}") from error
+    with warnings.catch_warnings(action="ignore"):  # it warns and goes on; we do not go on
+        try:
+            database = env.db_url_config(url)
+        except ValueError:  # a port that is no number
+            database = {}
+    # Without the value, which holds a password.
+    if not database.get("ENGINE", "").startswith("django.db.backends."):
+        raise ImproperlyConfigured(
+            "DATABASE_URL cannot be read; it looks like postgresql://user:password@host:5432/name."
+        )
     # A Unix socket's folder travels as ?host=…, the way libpq's own URLs carry it.
     options = database.setdefault("OPTIONS", {})
     database["HOST"] = options.pop("host", database.get("HOST", ""))
@@ -231,6 +238,8 @@ if TEAMDESK_RENEWAL_SECONDS * 2 > TEAMDESK_LEASE_SECONDS:
 # --- Redis and Celery: they only carry -----------------------------------------------------------
 
 REDIS_URL = _required_in_production("REDIS_URL", lambda: _embedded("redis_url"))
+if not REDIS_URL.startswith(("redis://", "rediss://", "unix://")):
+    raise ImproperlyConfigured("REDIS_URL cannot be read; it looks like redis://host:6379/0.")
 # kombu spells a Unix socket differently from redis-py.
 CELERY_BROKER_URL = (
     REDIS_URL.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=")

@@ -1,4 +1,4 @@
-"""Where the browser of the browser tests is. A machine without one says so; in CI that is a fault."""
+"""Where the browser of the browser tests is. A machine without one says so; CI must have one."""
 
 import os
 import shutil

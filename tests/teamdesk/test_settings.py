@@ -1,0 +1,93 @@
+"""Settings: runs with nothing configured, fails loudly when misconfigured."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PRODUCTION = {
+    "DEBUG": "False",
+    "SECRET_KEY": "s",
+    "DATABASE_URL": "postgresql://user:secret@db:5432/name",
+    "REDIS_URL": "redis://redis:6379/0",
+}
+
+
+def settings_say(expression: str, **environment: str) -> subprocess.CompletedProcess:
+    """Reads the settings in a process of its own, in exactly this environment."""
+    return subprocess.run(
+        [sys.executable, "-c", f"from teamdesk import settings as s; print(({expression}))"],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"]} | environment,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_it_runs_in_development_with_nothing_set(tmp_path):
+    told = settings_say("s.DEBUG, s.DATABASES['default']['HOST'], s.REDIS_URL")
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.startswith("(True, ")
+    assert "valkey.sock" in told.stdout
+
+
+def test_the_embedded_services_follow_the_var_folder(tmp_path):
+    told = settings_say("s.DATABASES['default']['HOST']", TEAMDESK_VAR="/tmp/td")
+    assert told.stdout.strip() == "/tmp/td/run"
+
+
+def test_it_accepts_a_production_environment():
+    told = settings_say(
+        "s.DATABASES['default']['HOST'], s.CELERY_BROKER_URL, s.SESSION_COOKIE_SECURE", **PRODUCTION
+    )
+    assert told.stdout.strip() == "('db', 'redis://redis:6379/0', True)", told.stderr
+
+
+@pytest.mark.parametrize("name", ["SECRET_KEY", "DATABASE_URL", "REDIS_URL"])
+@pytest.mark.parametrize("value", [None, ""])
+def test_production_needs_what_it_cannot_guess(name, value):
+    environment = PRODUCTION | {name: value}
+    told = settings_say("'started'", **{k: v for k, v in environment.items() if v is not None})
+    assert told.returncode != 0
+    last = told.stderr.strip().splitlines()[-1]
+    assert f"{name} must be set when DEBUG=False" in last
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "complaint"),
+    [
+        ("TEAMDESK_BATCH_SIZE", "many", "is not a number"),
+        ("TEAMDESK_BATCH_SIZE", "0", "must be at least 1"),
+        ("TEAMDESK_ROUND_SECONDS", "-3", "must be at least"),
+        ("TEAMDESK_ROUND_SECONDS", "nan", "must be at least"),
+        ("TEAMDESK_LEASE_SECONDS", "inf", "must be at least"),
+        ("TEAMDESK_RENEWAL_SECONDS", "100", "at most half of TEAMDESK_LEASE_SECONDS"),
+        ("DEBUG", "perhaps", "is not a yes or no"),
+        ("DATABASE_URL", "nonsense://me:hush@db/name", "cannot be read"),
+        ("DATABASE_URL", "postgresql//me:hush@db/name", "cannot be read"),
+        ("DATABASE_URL", "postgresql://me:hush@db:port/name", "cannot be read"),
+        ("REDIS_URL", "me:hush@localhost:6379", "cannot be read"),
+    ],
+)
+def test_a_bad_value_is_named_at_start(name, value, complaint):
+    told = settings_say("'started'", **{name: value})
+    assert told.returncode != 0
+    last = told.stderr.strip().splitlines()[-1]
+    assert name in last
+    assert complaint in last
+    assert "hush" not in told.stderr.splitlines()[-1]
+
+
+def test_another_database_is_refused_by_a_check():
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check"],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "DATABASE_URL": "sqlite:///db.sqlite3"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode != 0
+    assert "TeamDesk runs on PostgreSQL only" in done.stderr
