@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from django import forms
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -24,6 +25,10 @@ class Styled:
             kind = next((k for k in _CLASSES if isinstance(widget, k)), None)
             classes = widget.attrs.get("class", "")
             widget.attrs["class"] = f"{classes} {_CLASSES.get(kind, 'form-control')}".strip()
+            if isinstance(field, forms.ChoiceField) and not isinstance(
+                field, forms.ModelChoiceField
+            ):
+                field.choices = [(value, capfirst(label)) for value, label in field.choices]
 
 
 def local_text(at: datetime | None) -> str:
@@ -82,7 +87,11 @@ def due_presets() -> list[dict]:
 class TicketForm(Styled, forms.Form):
     """A new ticket, or with ``ticket`` all fields of one that exists."""
 
-    team = forms.ModelChoiceField(label=gettext_lazy("Team"), queryset=Team.objects.none())
+    team = forms.ModelChoiceField(
+        label=gettext_lazy("Team"),
+        queryset=Team.objects.none(),
+        empty_label=gettext_lazy("Choose a team"),
+    )
     subject = forms.CharField(label=gettext_lazy("Subject"), max_length=200)
     description = forms.CharField(
         label=gettext_lazy("Description"), required=False, widget=forms.Textarea({"rows": 7})

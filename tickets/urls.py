@@ -1,6 +1,6 @@
 from django.urls import path
 
-from tickets.views import detail, edit, list, new, notifications  # noqa: A004  a page's name
+from tickets.views import detail, edit, list, new, notifications
 
 urlpatterns = [
     path("tickets/", list.ticket_list, name="ticket_list"),
@@ -11,10 +11,6 @@ urlpatterns = [
     path("notifications/", notifications.notification_list, name="notification_list"),
     path("notifications/badge/", notifications.notification_badge, name="notification_badge"),
     path("notifications/read/", notifications.notification_read_all, name="notification_read_all"),
-    path(
-        "notifications/<int:pk>/open/", notifications.notification_open, name="notification_open"
-    ),
-    path(
-        "notifications/<int:pk>/read/", notifications.notification_read, name="notification_read"
-    ),
+    path("notifications/<int:pk>/open/", notifications.notification_open, name="notification_open"),
+    path("notifications/<int:pk>/read/", notifications.notification_read, name="notification_read"),
 ]

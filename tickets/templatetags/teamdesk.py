@@ -5,6 +5,7 @@ from django.template.loader_tags import BLOCK_CONTEXT_KEY
 from django.templatetags.static import static
 from django.utils import formats, timezone
 from django.utils.html import format_html
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -35,7 +36,7 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 @register.simple_tag
 def icon(name, classes=""):
-    """``{% icon "bell" %}``: one of static/icons.svg. Decoration: the text beside it is the name."""
+    """``{% icon "bell" %}``: one of static/icons.svg, as decoration beside a name."""
     return format_html(
         '<svg class="icon {}" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>',
         classes,
@@ -50,7 +51,7 @@ def status_chip(value, label):
     return format_html(
         '<span class="chip chip-{}"><span class="chip-dot" aria-hidden="true"></span>{}</span>',
         TONES.get(value, "neutral"),
-        label,
+        capfirst(label),
     )
 
 
@@ -61,7 +62,7 @@ def priority_chip(value, label):
         '<span class="priority priority-{}">{}{}</span>',
         TONES.get(value, "neutral"),
         icon(PRIORITY_ICONS.get(value, "minus")),
-        label,
+        capfirst(label),
     )
 
 
@@ -73,10 +74,9 @@ def timestamp(at, style="relative", classes=""):
     """
     if at is None:
         return ""
-    absolute = exact(at)
-    text, title = relative(at), absolute
+    text, title = relative(at), exact(at)
     if style == "absolute":
-        text, title = title, text
+        text, title = formats.date_format(timezone.localtime(at), "DATETIME_FORMAT"), text
     return format_html(
         '<time datetime="{}" title="{}" class="{}">{}</time>',
         at.isoformat(timespec="seconds"),
@@ -134,7 +134,7 @@ def hue(person):
 
 @register.simple_tag(takes_context=True)
 def again(context, name):
-    """``{% again "title" %}``: the block of that name once more; Django renders a block in one place."""
+    """``{% again "title" %}``: that block once more; Django renders it in one place only."""
     return context.render_context[BLOCK_CONTEXT_KEY].get_block(name).render(context)
 
 

@@ -173,7 +173,7 @@ def _refused(request, ticket, verb, complaints):
 
 
 def _overtaken(request, ticket, verb, conflict):
-    """Another changed the same field since this page was loaded: show both, let the person decide."""
+    """Another changed the field since this page was loaded: show both, the person decides."""
     name = conflict.field
     mine = conflict.mine
     if name == "due_at":

@@ -8,7 +8,6 @@ from django.utils.translation import gettext as _
 
 from tickets.access import workable_ticket_or_404
 from tickets.forms import TicketForm, due_presets
-from tickets.models.editable import EDITABLE
 
 from .texts import value_text
 
@@ -63,5 +62,4 @@ def _told(conflict) -> dict:
 
 
 def _label(name) -> str:
-    assert name in EDITABLE
     return str(TicketForm.base_fields[name].label)

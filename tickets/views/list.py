@@ -47,7 +47,9 @@ def ticket_list(request):
         "columns": _columns(chosen),
         "query": chosen.urlencode(),
     }
-    target = request.htmx.target if request.htmx and not request.htmx.history_restore_request else ""
+    target = (
+        request.htmx.target if request.htmx and not request.htmx.history_restore_request else ""
+    )
     # The filter form asks for the results alone, so that nobody's typing is replaced under them.
     templates = {"results": "tickets/_filtered.html", "tickets": "tickets/_tickets.html"}
     response = render(request, templates.get(target, "tickets/list.html"), context)
@@ -82,9 +84,7 @@ def _views(user, chosen) -> list[dict]:
             mine=Count("pk", filter=Q(assignee=user)),
             unassigned=Count("pk", filter=Q(assignee=None)),
             overdue=Count("pk", filter=Q(due_at__lt=Now())),
-            today=Count(
-                "pk", filter=Q(due_at__gte=start, due_at__lt=start + timedelta(days=1))
-            ),
+            today=Count("pk", filter=Q(due_at__gte=start, due_at__lt=start + timedelta(days=1))),
         )
     )
     day = {"due_after": today.isoformat(), "due_before": today.isoformat()}

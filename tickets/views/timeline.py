@@ -14,8 +14,8 @@ _LONG = {"description"}  # told as "changed", with both texts to unfold
 
 
 def timeline_of(ticket) -> list[dict]:
-    """Two queries. An entry has ``at`` and either ``comment`` or ``events``: what one person changed at
-    one time, told together."""
+    """Two queries. An entry has ``at`` and either ``comment`` or ``events``: what one person
+    changed at one time, told together."""
     entries = [
         {"at": comment.created_at, "comment": comment}
         for comment in ticket.comments.select_related("author")
