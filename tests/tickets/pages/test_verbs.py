@@ -1,0 +1,184 @@
+"""What is done on a ticket's page."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from tickets.models import Comment
+
+HTMX = {"HX-Request": "true", "HX-Target": "ticket"}
+
+
+@pytest.fixture
+def as_bob(client, bob):
+    client.force_login(bob)
+    return bob
+
+
+def test_each_verb_works_without_a_script(act, ticket, as_bob, alice):
+    steps = [
+        ("assign", {"assignee": alice.pk}, "assignee", alice),
+        ("assign", {"assignee": "me"}, "assignee", as_bob),
+        ("assign", {"assignee": ""}, "assignee", None),
+        ("status", {"status": "pending"}, "status", "pending"),
+        ("priority", {"priority": "urgent"}, "priority", "urgent"),
+        ("tags", {"tags": "a, b"}, "tags", ["a", "b"]),
+        ("resolve", {}, "status", "resolved"),
+        ("close", {}, "status", "closed"),
+        ("reopen", {}, "status", "open"),
+    ]
+    for verb, fields, name, value in steps:
+        answer = act(verb, **fields)
+        ticket.refresh_from_db()
+        assert (answer.status_code, answer.url) == (302, f"/tickets/{ticket.pk}/"), verb
+        assert getattr(ticket, name) == value, verb
+
+
+def test_due_is_set_and_cleared(act, ticket, as_bob):
+    as_bob.time_zone = "Asia/Shanghai"
+    as_bob.save()
+    act("due", due_at="2031-07-01T17:00")
+    ticket.refresh_from_db()
+    assert ticket.due_at.isoformat() == "2031-07-01T09:00:00+00:00"
+    act("due", due_at="")
+    ticket.refresh_from_db()
+    assert ticket.due_at is None
+
+
+def test_a_preset_wins_over_the_field_beside_it(act, ticket, as_bob):
+    act("due", due_at=["2031-01-01T10:00", "2031-07-01T17:00"])
+    ticket.refresh_from_db()
+    assert ticket.due_at.month == 7
+
+
+def test_htmx_gets_the_new_content_and_hears_what_was_done(act, ticket, as_bob):
+    answer = act("priority", priority="urgent", version=ticket.version, headers=HTMX)
+    page = answer.content.decode()
+    assert answer.status_code == 200
+    assert "<html" not in page
+    assert 'id="ticket"' in page
+    assert answer.headers["HX-Trigger"] == '{"say": "The priority is changed."}'
+    assert "hx-preserve" in page  # of the reply being written
+
+
+def test_a_reply_and_an_internal_note(act, ticket, as_bob):
+    act("comment", body="Hello Mara", is_public="1")
+    act("comment", body="Between us", is_public="0")
+    act("comment", body="Who can tell")
+    assert list(ticket.comments.values_list("body", "is_public")) == [
+        ("Hello Mara", True),
+        ("Between us", False),
+        ("Who can tell", False),  # what does not say it is a reply is not one
+    ]
+
+
+def test_a_sent_comment_leaves_the_form_empty(act, ticket, as_bob):
+    page = act("comment", body="Hello", is_public="1", headers=HTMX).content.decode()
+    assert "hx-preserve" not in page
+
+
+def test_reply_and_resolve(act, ticket, as_bob):
+    act("comment", body="Done", is_public="1", then="resolved")
+    ticket.refresh_from_db()
+    assert ticket.status == "resolved"
+
+
+def test_a_comment_sent_twice_is_one(act, ticket, as_bob):
+    for _click in range(2):
+        assert act("comment", body="Hello", is_public="1", submission="s1").status_code == 302
+    assert Comment.objects.count() == 1
+
+
+@pytest.mark.parametrize("headers", [{}, HTMX])
+@pytest.mark.parametrize(
+    ("verb", "fields", "complaint"),
+    [
+        ("comment", {"body": "  ", "is_public": "1"}, "This field is required."),
+        ("status", {"status": "melted"}, "melted"),
+        ("status", {}, "Status"),
+        ("priority", {"priority": ""}, "Priority"),
+        ("assign", {"assignee": "999"}, "not an agent"),
+        ("assign", {"assignee": "bob"}, "not an agent"),
+        ("due", {"due_at": "soon"}, "“soon” is not a date"),
+        ("tags", {"tags": "x" * 51}, "At most 50"),
+        ("tags", {"tags": "a", "version": "x"}, "load the page again"),
+    ],
+)
+def test_bad_input_is_explained(act, ticket, as_bob, verb, fields, complaint, headers):
+    answer = act(verb, **fields, headers=headers)
+    page = answer.content.decode()
+    assert answer.status_code == 422
+    assert complaint in page
+    assert ("<html" in page) is not bool(headers)
+    ticket.refresh_from_db()
+    assert ticket.version == 1
+
+
+def test_a_refused_note_stays_a_note_with_its_text(act, ticket, as_bob):
+    answer = act("comment", body="secret\0plan", is_public="0")
+    page = answer.content.decode()
+    assert answer.status_code == 422
+    assert "secret" in page
+    assert answer.context["is_note"]
+
+
+def test_when_another_was_faster_both_values_are_shown(act, ticket, as_bob, alice):
+    seen = ticket.version
+    ticket.set_status("on_hold", by=alice)
+    answer = act("status", status="pending", version=seen)
+    page = answer.content.decode()
+    ticket.refresh_from_db()
+    assert answer.status_code == 409
+    assert ticket.status == "on_hold"
+    assert "<dd>pending</dd>" in page
+    assert "<dd>on hold</dd>" in page
+    conflict = answer.context["conflict"]
+    again = {conflict["name"]: conflict["posted"], "version": ticket.version}
+    assert act(conflict["verb"], **again).status_code == 302
+    ticket.refresh_from_db()
+    assert ticket.status == "pending"
+
+
+@pytest.mark.parametrize(
+    ("verb", "name", "mine", "theirs"),
+    [
+        ("due", "due_at", "2031-07-01T17:00", timezone.now() + timedelta(days=3)),
+        ("tags", "tags", "mine, too", ["theirs"]),
+        ("assign", "assignee", "me", "alice"),
+    ],
+)
+def test_every_kind_of_conflict_can_be_decided(
+    act, ticket, as_bob, alice, verb, name, mine, theirs
+):
+    seen = ticket.version
+    ticket.edit(by=alice, changes={name: alice if theirs == "alice" else theirs})
+    conflict = act(verb, **{name: mine, "version": seen}).context["conflict"]
+    again = {conflict["name"]: conflict["posted"], "version": ticket.version}
+    assert act(conflict["verb"], **again).status_code == 302
+    wanted = {"due_at": "2031-07-01", "tags": "mine", "assignee": "Bob"}[name]
+    ticket.refresh_from_db()
+    value = ticket.assignee.display_name if name == "assignee" else getattr(ticket, name)
+    assert wanted in str(value)
+
+
+def test_other_fields_do_not_conflict(act, ticket, as_bob, alice):
+    seen = ticket.version
+    ticket.set_priority("urgent", by=alice)
+    assert act("status", status="pending", version=seen).status_code == 302
+
+
+def test_an_unknown_verb_is_not_found(act, ticket, as_bob):
+    assert act("explode").status_code == 404
+
+
+@pytest.mark.parametrize("verb", ["comment", "status", "due", "resolve"])
+def test_a_viewer_may_not(client, act, ticket, vera, charlie, verb):
+    fields = {"body": "x", "status": "closed", "due_at": ""}
+    client.force_login(vera)
+    assert act(verb, **fields).status_code == 403
+    client.force_login(charlie)
+    assert act(verb, **fields).status_code == 404
+    ticket.refresh_from_db()
+    assert ticket.version == 1
+    assert not ticket.comments.exists()
