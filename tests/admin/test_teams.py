@@ -48,6 +48,7 @@ def test_a_team_with_tickets_cannot_be_deleted(client, root, support, ticket, ru
     client.force_login(root)
     assert client.get(page(support, "delete")).status_code == 403
     assert client.post(page(support, "delete"), {"post": "yes"}).status_code == 403
+    assert 'value="delete_selected"' not in client.get(TEAMS).content.decode()
     run_action(client, TEAMS, "delete_selected", support)
     assert Team.objects.filter(pk=support.pk).exists()
 
