@@ -61,7 +61,8 @@ class LogIn(auth.LoginView):
 
 @login_required
 def profile(request):
-    form = ProfileForm(request.POST or None, instance=request.user)
+    data = request.POST if request.method == "POST" else None
+    form = ProfileForm(data, instance=request.user)
     if request.method == "POST" and form.is_valid():
         form.save()
         with translation.override(form.instance.language or translation.get_language()):

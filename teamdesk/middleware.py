@@ -5,7 +5,7 @@ from django.utils import timezone, translation
 
 class PersonalSettingsMiddleware:
     """Activates the logged-in person's language (else the browser's, chosen by LocaleMiddleware) and
-    time zone. The request's end restores both."""
+    time zone. The next request chooses its language anew; the zone ends with this one."""
 
     def __init__(self, get_response):
         self.get_response = get_response

@@ -1,0 +1,172 @@
+"""Every URL of the project, asked for by everyone: who gets in, who is sent away, who sees nothing.
+
+A URL that is not in the table fails the test: whoever adds one says here who may use it.
+"""
+
+from types import SimpleNamespace
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, get_resolver, reverse
+
+from exports.models import Export
+from tasks.models import TaskStatus
+from tickets.models import Notification, Ticket
+
+CAST = ("anonymous", "alice", "bob", "vera", "charlie")
+LOGIN = "log in first"
+
+
+def same(answer):
+    return (answer,) * len(CAST)
+
+
+NO_METHOD = same(405)
+OF_TICKET = {"args": lambda world: [world.ticket.pk]}
+OF_NOTICE = {"args": lambda world: [world.notice.pk]}
+OF_EXPORT = {"args": lambda world: [world.export.pk]}
+
+# The answers are those to anonymous, alice (who opened the ticket, and whose the notification and
+# the export are), bob (an agent of her team), vera (who only views it), charlie (of another team).
+# A POST carries no fields.
+TABLE = {
+    "": {"get": same(302), "post": same(302)},  # on to the list
+    "ticket_list": {"get": (LOGIN, 200, 200, 200, 200), "post": NO_METHOD},
+    "ticket_new": {"get": (LOGIN, 200, 200, 403, 200), "post": (LOGIN, 422, 422, 403, 422)},
+    "ticket_detail": OF_TICKET | {"get": (LOGIN, 200, 200, 200, 404), "post": NO_METHOD},
+    "ticket_edit": OF_TICKET
+    | {"get": (LOGIN, 200, 200, 403, 404), "post": (LOGIN, 422, 422, 403, 404)},
+    **{
+        f"ticket_verb {verb}": {
+            "args": lambda world, verb=verb: [world.ticket.pk, verb],
+            "get": NO_METHOD,
+            "post": (LOGIN, done, done, 403, 404),
+        }
+        for verb, done in {
+            "comment": 422,
+            "assign": 302,
+            "status": 422,
+            "priority": 422,
+            "due": 302,
+            "tags": 302,
+            "resolve": 302,
+            "close": 302,
+            "reopen": 302,
+            "unknown": 404,
+        }.items()
+    },
+    "notification_list": {"get": (LOGIN, 200, 200, 200, 200), "post": NO_METHOD},
+    "notification_badge": {"get": (LOGIN, 200, 200, 200, 200), "post": NO_METHOD},
+    "notification_open": OF_NOTICE | {"get": NO_METHOD, "post": (LOGIN, 302, 404, 404, 404)},
+    "notification_read": OF_NOTICE | {"get": NO_METHOD, "post": (LOGIN, 302, 404, 404, 404)},
+    "notification_read_all": {"get": NO_METHOD, "post": (LOGIN, 302, 302, 302, 302)},
+    "export_list": {"get": (LOGIN, 200, 200, 200, 200), "post": NO_METHOD},
+    "export_new": {"get": (LOGIN, 200, 200, 200, 200), "post": (LOGIN, 302, 302, 302, 302)},
+    "export_detail": OF_EXPORT | {"get": (LOGIN, 200, 404, 404, 404), "post": NO_METHOD},
+    "export_download": OF_EXPORT | {"get": (LOGIN, 409, 404, 404, 404), "post": NO_METHOD},
+    "export_retry": OF_EXPORT | {"get": NO_METHOD, "post": (LOGIN, 302, 404, 404, 404)},
+    "export_cancel": OF_EXPORT | {"get": NO_METHOD, "post": (LOGIN, 302, 404, 404, 404)},
+    "login": {"get": (200, 302, 302, 302, 302), "post": (200, 302, 302, 302, 302)},
+    "logout": {"get": NO_METHOD, "post": same(302)},
+    "profile": {"get": (LOGIN, 200, 200, 200, 200), "post": (LOGIN, 302, 302, 302, 302)},
+    "change_password": {"get": (LOGIN, 405, 405, 405, 405), "post": (LOGIN, 422, 422, 422, 422)},
+    "choose_language": {"get": NO_METHOD, "post": same(302)},
+    "healthz": {"get": same(200), "post": NO_METHOD},
+    "readyz": {"get": same(503), "post": NO_METHOD},  # no dispatcher runs here
+    "metrics": {"get": same(200), "post": NO_METHOD},  # from this very machine
+}
+
+
+@pytest.fixture
+def world(alice, bob, vera, charlie, support):
+    ticket = Ticket.objects.open(by=alice, team=support, subject="Broken printer")
+    Notification.objects.notify([alice], kind="assigned", cause="c", ticket=ticket, text="x")
+    return SimpleNamespace(
+        ticket=ticket,
+        notice=Notification.objects.get(),
+        export=Export.objects.request(alice, {}, ["id"]),
+        people={"alice": alice, "bob": bob, "vera": vera, "charlie": charlie},
+    )
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+@pytest.mark.parametrize("entry", TABLE)
+def test_everyone_gets_the_answer_of_the_table(world, entry, method):
+    name, row = entry.partition(" ")[0], TABLE[entry]
+    url = reverse(name, args=row["args"](world) if "args" in row else []) if name else "/"
+    answers = {person: _answer(world, person, method, url) for person in CAST}
+    assert answers == dict(zip(CAST, row[method], strict=True))
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_the_admin_is_for_staff(world, method):
+    for name, pattern in _patterns():
+        if not name.startswith("admin:"):
+            continue
+        url = "/" + _filled(pattern)
+        for person in CAST:
+            answer = _client(world, person).generic(method.upper(), url)
+            if name == "admin:login":
+                assert answer.status_code == 200
+            elif name == "admin:logout":
+                assert answer.url == "/admin/"
+            else:
+                assert (answer.status_code, answer.url) == (302, f"/admin/login/?next={url}"), name
+
+
+def test_every_url_is_in_the_table():
+    urls = {name for name, _pattern in _patterns() if not name.startswith("admin:")}
+    assert urls == {entry.partition(" ")[0] for entry in TABLE}
+
+
+def test_nobody_changed_anything_who_may_not(world):
+    """The refusals above are not only words."""
+    for person in ("anonymous", "vera", "charlie"):
+        client = _client(world, person)
+        for verb in ("status", "resolve", "close", "comment", "due", "tags", "assign"):
+            client.post(
+                f"/tickets/{world.ticket.pk}/{verb}/",
+                {"status": "closed", "body": "x", "is_public": "1", "due_at": "2031-01-01T10:00"},
+            )
+        client.post(f"/tickets/{world.ticket.pk}/edit/", {"subject": "x"})
+        client.post(f"/exports/{world.export.pk}/cancel/")
+        client.post(f"/notifications/{world.notice.pk}/read/")
+    world.ticket.refresh_from_db()
+    world.notice.refresh_from_db()
+    world.export.task.refresh_from_db()
+    assert (world.ticket.version, world.ticket.comments.count()) == (1, 0)
+    assert world.notice.read_at is None
+    assert world.export.task.status == TaskStatus.WAITING
+
+
+def _client(world, person) -> Client:
+    client = Client()
+    if person != "anonymous":
+        client.force_login(world.people[person])
+    return client
+
+
+def _answer(world, person, method, url):
+    answer = getattr(_client(world, person), method)(url)
+    is_login = answer.status_code == 302 and answer.url.startswith("/accounts/login/?next=")
+    return LOGIN if is_login else answer.status_code
+
+
+def _patterns(resolver=None, namespace="", prefix=""):
+    """(name, route) of every URL pattern of the project."""
+    for each in (resolver or get_resolver()).url_patterns:
+        route = prefix + str(each.pattern)
+        if isinstance(each, URLPattern):
+            yield namespace + (each.name or ""), route
+        else:
+            inner = f"{namespace}{each.namespace}:" if each.namespace else namespace
+            yield from _patterns(each, inner, route)
+
+
+def _filled(route: str) -> str:
+    """A URL of the route, with 1 for every parameter."""
+    parts = [
+        "1" if part.startswith(("<", "(?P<")) else part
+        for part in route.replace("^", "").replace("$", "").split("/")
+    ]
+    return "/".join(parts)
