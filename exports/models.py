@@ -5,10 +5,11 @@ import uuid
 from collections.abc import Iterator
 from zoneinfo import ZoneInfo
 
+import psycopg
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
-from django.db import models, transaction
+from django.db import connection, models, transaction
 from django.db.models import ExpressionWrapper, Q
 from django.db.models.functions import Now
 from django.utils import timezone, translation
@@ -226,6 +227,20 @@ class Export(models.Model):
 
 
 class ExportChunkQuerySet(models.QuerySet):
+    def store(self, export: Export, execution_id: uuid.UUID, number: int, data: bytes) -> None:
+        """Add one chunk.
+
+        Sent in binary: Django would make half a megabyte twice as many hexadecimal digits in the
+        statement's text, which takes three times as long.
+        """
+        connection.ensure_connection()
+        with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
+            cursor.execute(
+                "INSERT INTO exports_exportchunk (export_id, execution_id, number, data)"
+                " VALUES (%s, %s, %s, %b)",
+                [export.pk, execution_id, number, data],
+            )
+
     def remove_some(self) -> int:
         """Delete one batch of these, past rows that another is deleting. Returns how many."""
         ids = self.order_by("pk").select_for_update(skip_locked=True).values_list("pk", flat=True)

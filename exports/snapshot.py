@@ -25,7 +25,9 @@ class Snapshot:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
                 # Local to this transaction: a worker's sessions have much shorter limits.
                 cursor.execute(
-                    "SELECT set_config('statement_timeout', %s, true)", [f"{int(seconds)}s"]
+                    "SELECT set_config('statement_timeout', %s, true),"
+                    " set_config('DateStyle', 'ISO', true)",
+                    [f"{int(seconds)}s"],
                 )
             yield cls(own)
         finally:

@@ -52,17 +52,16 @@ def after_first_chunk(monkeypatch):
     def arrange(action):
         monkeypatch.setattr(jobs, "CHUNK_BYTES", 100)
         monkeypatch.setattr(jobs, "PROGRESS_SECONDS", 0)
-        create = ExportChunk.objects.create
+        store = ExportChunk.objects.store
         done = []
 
-        def create_then_act(**fields):
-            chunk = create(**fields)
+        def store_then_act(*chunk):
+            store(*chunk)
             if not done:
                 done.append(True)
                 action()
-            return chunk
 
-        monkeypatch.setattr(ExportChunk.objects, "create", create_then_act)
+        monkeypatch.setattr(ExportChunk.objects, "store", store_then_act)
 
     return arrange
 
