@@ -4,6 +4,7 @@ import os
 import uuid
 
 import pytest
+from django.db import connections
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect, sync_playwright
@@ -24,6 +25,8 @@ def browser(monkeypatch):
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield chromium
         chromium.close()
+        # Inside Playwright's loop this thread has a database connection of its own.
+        connections.close_all()
 
 
 @pytest.fixture
