@@ -41,7 +41,6 @@ os.environ.update(
     TEAMDESK_VAR=str(FOLDER),  # a running TeamDesk of this checkout is not disturbed
     DEBUG="True",
     TEAMDESK_FAST_PATH="False",  # tests decide when a task is handed over
-    TEAMDESK_CONN_MAX_AGE="0",  # live_server threads keep no connection to the test database
     EMAIL_URL="memorymail://",
 )
 
