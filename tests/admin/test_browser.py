@@ -14,15 +14,15 @@ from tickets.models import Ticket
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-CHROMIUM = "/usr/bin/chromium"
-
 
 @pytest.fixture
-def browser(monkeypatch):
+def browser(monkeypatch, browser_executable):
     # Playwright's loop lives in this thread; Django's ORM is used between its calls, not in them.
     monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        chromium = playwright.chromium.launch(
+            executable_path=browser_executable, args=["--no-sandbox"]
+        )
         yield chromium
         chromium.close()
         # Inside Playwright's loop this thread has a database connection of its own.
