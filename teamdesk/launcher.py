@@ -49,6 +49,7 @@ class Launcher:
         self.listener: socket.socket | None = None
         self.services: list[Keeper] = []
         self.errand: Process | None = None
+        self.logins = ""
         self.stages: list[list[Keeper]] = []  # in the order in which they are stopped
         self._lock = None
 
@@ -139,8 +140,22 @@ class Launcher:
         )
         if not settings.DEBUG:
             self._manage("collectstatic", "--no-input", "--verbosity=0", why="Collecting files")
-        if self.demo and not self.interrupts and _is_empty():
-            self._manage("seed_demo", why="Loading demo data (--no-demo does without)")
+        if settings.DEBUG and not self.interrupts:
+            self._prepare_demo()
+
+    def _prepare_demo(self):
+        import django
+        from django.db import DatabaseError, connection
+
+        django.setup()
+        try:
+            if self.demo and _is_empty():
+                self._manage("seed_demo", why="Loading demo data (--no-demo does without)")
+            self.logins = _demo_logins()
+        except DatabaseError as error:
+            raise Refusal(f"The database does not answer: {error}") from error
+        finally:
+            connection.close()
 
     def _manage(self, command: str, *options: str, why: str) -> None:
         if self.interrupts:
@@ -220,7 +235,7 @@ class Launcher:
 
     def _say_ready(self):
         self.say(f"\nTeamDesk is ready at http://127.0.0.1:{self.port}/")
-        self.say("Ctrl-C stops it.\n")
+        self.say(f"{self.logins}Ctrl-C stops it.\n")
 
     # Stop
 
@@ -245,16 +260,28 @@ class Launcher:
 
 def _is_empty() -> bool:
     """Nobody and nothing is in the database yet."""
-    import django
-    from django.db import connection
-
-    django.setup()
     from tickets.models import Ticket, User
 
-    try:
-        return not (User.objects.exists() or Ticket.objects.exists())
-    finally:
-        connection.close()
+    return not (User.objects.exists() or Ticket.objects.exists())
+
+
+def _demo_logins() -> str:
+    """The demo's people who still have the demo's password, for the console."""
+    from django.contrib.auth.hashers import check_password
+
+    from tickets.demo.cast import CAST, PASSWORD
+    from tickets.models import User
+
+    cast = {person.username: person for person in CAST}
+    hashes = dict(User.objects.filter(username__in=cast).values_list("username", "password"))
+    # Made together, they share one hash; so a slow check is needed once, not for each.
+    open_hashes = {one for one in set(hashes.values()) if check_password(PASSWORD, one)}
+    lines = [
+        f"  {name:<8} {person.about}\n"
+        for name, person in cast.items()
+        if hashes.get(name) in open_hashes
+    ]
+    return f"Demo log-ins (password: {PASSWORD}):\n{''.join(lines)}" if lines else ""
 
 
 def _port(text: str) -> int:
@@ -271,6 +298,8 @@ def main() -> int:
     parser.add_argument("--port", type=_port, default=8000, help="of 127.0.0.1 (default: 8000)")
     parser.add_argument("--no-demo", action="store_true", help="start with an empty helpdesk")
     options = parser.parse_args()
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # a terminal that knows fewer characters than people
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "teamdesk.settings")
     try:
         Launcher(options.port, demo=not options.no_demo).run()

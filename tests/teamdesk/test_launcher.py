@@ -38,7 +38,7 @@ class Up:
         self.environment = inherited | {"TEAMDESK_VAR": str(var)} | environment
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "teamdesk.launcher", "--port=0", "--no-demo", *options],
+                [sys.executable, "-m", "teamdesk.launcher", "--port=0", *options],
                 cwd=ROOT,
                 env=self.environment,
                 stdout=log,
@@ -127,6 +127,7 @@ def up():
         one.finish()
 
 
+COUNT_TICKETS = "from tickets.models import Ticket; print(Ticket.objects.count())"
 ON_THE_TESTS_SERVICES = {
     "DATABASE_URL": os.environ["DATABASE_URL"],
     "REDIS_URL": os.environ["REDIS_URL"],
@@ -134,9 +135,30 @@ ON_THE_TESTS_SERVICES = {
 
 
 @pytest.mark.processes
+def test_it_loads_demo_data_once_and_tells_the_log_ins(up, wait_until):
+    first = up()
+    wait_until(first.ready, "readiness", 60)
+    assert "Loading demo data" in first.output
+    told = first.output.partition("TeamDesk is ready")[2]
+    assert "Demo log-ins (password: teamdesk-demo):" in told
+    assert re.search(r"^  alice +lead of Support", told, re.MULTILINE)
+    counted = first.manage("shell", "-v0", "-c", COUNT_TICKETS)
+    assert int(counted.stdout) > 100, counted.stderr
+    first.process.terminate()
+    assert first.process.wait(60) == 0
+
+    second = up()
+    wait_until(second.ready, "readiness", 60)
+    assert "Loading demo data" not in second.output
+    assert "Demo log-ins (password: teamdesk-demo):" in second.output
+    assert second.manage("shell", "-v0", "-c", COUNT_TICKETS).stdout == counted.stdout
+
+
+@pytest.mark.processes
 def test_it_serves_keeps_everything_running_and_is_the_only_one(up, wait_until):
-    one = up()
+    one = up("--no-demo")
     wait_until(one.ready, "readiness", 60)
+    assert "demo" not in one.output.lower()
     assert one.get("healthz") == 200
     assert one.get("accounts/login/") == 200
     wait_until(lambda: one.get("readyz") == 200, "the first round")
@@ -169,7 +191,7 @@ def test_sigterm_stops_all_its_processes_and_only_those(up, wait_until):
     code = "import time; time.sleep(600)"
     bystander = subprocess.Popen([sys.executable, "-c", code, "-m", "celery", "-A", "teamdesk"])
     try:
-        one = up(**ON_THE_TESTS_SERVICES)
+        one = up("--no-demo", **ON_THE_TESTS_SERVICES)
         wait_until(one.ready, "readiness", 60)
         assert "Starting postgres" not in one.output
         assert "Starting valkey" not in one.output
@@ -189,14 +211,14 @@ def test_sigterm_stops_all_its_processes_and_only_those(up, wait_until):
 
 @pytest.mark.processes
 def test_what_a_killed_launcher_left_is_stopped_and_a_second_ctrl_c_hurries(up, wait_until):
-    first = up(TEAMDESK_SHUTDOWN_SECONDS="1000", **ON_THE_TESTS_SERVICES)
+    first = up("--no-demo", TEAMDESK_SHUTDOWN_SECONDS="1000", **ON_THE_TESTS_SERVICES)
     wait_until(first.ready, "readiness", 60)
     orphans = first.all_processes()
     first.process.kill()
     first.process.wait()
     assert alive(orphans)
 
-    second = up(TEAMDESK_SHUTDOWN_SECONDS="1000", **ON_THE_TESTS_SERVICES)
+    second = up("--no-demo", TEAMDESK_SHUTDOWN_SECONDS="1000", **ON_THE_TESTS_SERVICES)
     wait_until(second.ready, "readiness", 60)
     assert "that an earlier start left behind" in second.output
     assert alive(orphans) == []
