@@ -1,0 +1,118 @@
+"""A real Chromium in front of a live server."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import expect, sync_playwright
+
+from tickets.models import Notification, Ticket
+
+expect.set_options(timeout=20_000)
+
+
+@pytest.fixture(scope="module")
+def chromium(browser_executable):
+    with pytest.MonkeyPatch.context() as patch:
+        # Playwright's loop lives in this thread; the ORM is used between its calls, not in them.
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=browser_executable,
+                args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+            )
+            yield browser
+            browser.close()
+
+
+@pytest.fixture
+def open_page(live_server, chromium, client):
+    """``open_page(path, person=, width=, theme=)``: a page in a fresh browser profile.
+
+    A console error, a script's error or a violation of the content policy fails the test.
+    """
+    problems, contexts = [], []
+
+    def note(message):
+        if "status of 409" in message.text:
+            return  # what another changed faster is answered with 409, which Chromium logs
+        if message.type == "error" or "Content Security Policy" in message.text:
+            problems.append(f"{message.text} at {message.location}")
+
+    def open_path(path, person=None, width=1280, theme="light"):
+        context = chromium.new_context(
+            base_url=live_server.url,
+            viewport={"width": width, "height": 900},
+            color_scheme=theme,
+            locale="en-US",
+            reduced_motion="reduce",
+        )
+        contexts.append(context)
+        if person is not None:
+            client.force_login(person)
+            session = client.cookies["sessionid"].value
+            context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("console", note)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.goto(path)
+        return page
+
+    yield open_path
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+@pytest.fixture
+def desk(transactional_db, alice, bob, vera, support):
+    """A desk with some work on it; returns the ticket whose page is looked at."""
+    now = timezone.now()
+    for n, (priority, status) in enumerate(
+        [("low", "open"), ("normal", "pending"), ("high", "on_hold"), ("urgent", "closed")]
+    ):
+        Ticket.objects.open(
+            by=alice,
+            team=support,
+            subject=f"Ticket number {n} with a subject that takes some room",
+            priority=priority,
+            status=status,
+            requester_name="Mara Lindqvist",
+            tags=["vpn", "very-long-tag-that-takes-some-room"],
+            due_at=now + timedelta(hours=5 * n - 5),
+        )
+    ticket = Ticket.objects.open(
+        by=alice,
+        team=support,
+        subject="Printer on fire",
+        description="It burns.\n\n" + "Averyveryverylongword" * 12,
+        assignee=bob,
+        requester_name="Mara Lindqvist",
+        requester_email="mara.with.a.very.long.address@example.org",
+        tags=["fire"],
+        due_at=now - timedelta(days=1),
+    )
+    ticket.comment(by=bob, body="Thank you for the report.")
+    ticket.comment(by=alice, body="Rack 4 again.", is_public=False)
+    ticket.set_status("pending", by=bob)
+    Notification.objects.notify(
+        [bob], kind="export_ready", cause="export", text="1200", url="/exports/"
+    )
+    return ticket
+
+
+def paths(ticket) -> dict[str, str]:
+    """The pages that are looked at as bob."""
+    return {
+        "list": "/tickets/",
+        "filtered list": "/tickets/?q=number&status=open&status=pending&created_after=x",
+        "empty list": "/tickets/?q=nothing",
+        "ticket": f"/tickets/{ticket.pk}/",
+        "new": "/tickets/new/",
+        "edit": f"/tickets/{ticket.pk}/edit/",
+        "notifications": "/notifications/",
+        "profile": "/accounts/profile/",
+        "exports": "/exports/",
+        "new export": "/exports/new/",
+    }
