@@ -10,8 +10,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from teamdesk.embedded import ServiceError, command_line, how_it_ended
-
 # In the environment of every process of a launcher, and so of that process's children: what is
 # left of a launcher that was killed is found by it, whatever recorded its pids.
 MARK = "TEAMDESK_LAUNCHED_FROM"
@@ -19,6 +17,10 @@ MARK = "TEAMDESK_LAUNCHED_FROM"
 _WAITS = (0.5, 1, 2, 5, 10, 30)  # seconds before a process that ended is started again
 _STEADY_SECONDS = 60  # a process that ran this long has left its trouble behind
 _SUSPICIOUS = 3  # ends in a row that a person should hear of
+
+
+class ServiceError(Exception):
+    """Something could not be started; the message says why, for a person."""
 
 
 class Console:
@@ -175,3 +177,28 @@ def end(pids: list[int], seconds: float) -> None:
         if command_line(pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+
+
+def command_line(pid: int) -> list[str]:
+    """A process's arguments; nothing for one that is gone or dead."""
+    try:
+        parts = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
+    return [os.fsdecode(part) for part in parts[:-1]]
+
+
+def how_it_ended(code: int) -> str:
+    return f"exit status {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
+
+
+def terminate(pid: int, how: int, seconds: float = 20) -> None:
+    """Ask a process that is no child of ours to end; insist after ``seconds``."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, how)
+        deadline = time.monotonic() + seconds
+        while command_line(pid):
+            if time.monotonic() > deadline:
+                os.kill(pid, signal.SIGKILL)
+                return
+            time.sleep(0.05)

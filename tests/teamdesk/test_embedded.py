@@ -14,11 +14,11 @@ from teamdesk.embedded import (
     Postgres,
     ServiceError,
     Valkey,
-    command_line,
     database_url,
     redis_url,
     socket_folder,
 )
+from teamdesk.processes import command_line
 from tests import services
 
 
@@ -163,7 +163,7 @@ def test_a_socket_folder_laid_by_somebody_else_is_refused(data):
     elsewhere.mkdir()
     socket_folder(deep).symlink_to(elsewhere)
     try:
-        with pytest.raises(ServiceError, match="belongs to another user"):
+        with pytest.raises(ServiceError, match="belongs to somebody else"):
             Valkey(deep).start()
     finally:
         socket_folder(deep).unlink()
