@@ -54,7 +54,7 @@ def parameters_of(request: HttpRequest) -> QueryDict:
 def _json_body(request: HttpRequest) -> dict[str, list[str]]:
     try:
         body = json.loads(request.body or b"{}")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValidationError(_("The body is not JSON.")) from error
     if not isinstance(body, dict):
         raise ValidationError(_("The body is not a JSON object."))
@@ -68,7 +68,12 @@ def _json_body(request: HttpRequest) -> dict[str, list[str]]:
             raise ValidationError(
                 _("“%(name)s” must be a text, a number or a list of them.") % {"name": name[:100]}
             )
-    return {name: [str(value) for value in values] for name, values in lists.items()}
+    return {name: [_encodable(str(value)) for value in values] for name, values in lists.items()}
+
+
+def _encodable(text: str) -> str:
+    """JSON can name half of a character, which no page can show and no database can hold."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def filters_in(parameters: QueryDict) -> QueryDict:

@@ -5,11 +5,19 @@ import io
 
 import pytest
 from django.db.models.functions import Now
+from django.utils import translation
 
 from exports.models import Export
 from tasks.models import BackgroundTask
 from tasks.worker import run_job
 from tickets.models import Ticket
+
+
+@pytest.fixture(autouse=True)
+def _own_language():
+    """A request's language stays active in its thread after it: not for the next test."""
+    with translation.override("en"):
+        yield
 
 
 @pytest.fixture

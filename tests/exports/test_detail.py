@@ -203,6 +203,14 @@ def test_it_does_not_exist_for_others(client, export, name, request):
     assert (answer.status_code, set(answer.json())) == (404, {"error"})
 
 
+@pytest.mark.parametrize("number", ["0", "99999999999999999999", "9223372036854775807"])
+def test_it_does_not_exist_beyond_what_exists(browser, export, number):
+    for page in ("", "download/"):
+        assert browser.get(f"/exports/{number}/{page}").status_code == 404
+    for verb in ("retry", "cancel"):
+        assert browser.post(f"/exports/{number}/{verb}/").status_code == 404
+
+
 def test_it_sends_the_whole_page_to_the_log_in_when_the_session_ended(client, export):
     answer = client.get(url(export), headers=HTMX)
     assert answer["HX-Refresh"] == "true"

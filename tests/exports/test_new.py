@@ -83,13 +83,21 @@ def test_it_takes_a_json_body(browser):
 
 
 @pytest.mark.parametrize(
-    "body", ["{", "[]", '"open"', '{"q": {"a": 1}}', '{"status": [[]]}', "\xff"]
+    "body",
+    ["{", "[]", '"open"', '{"q": {"a": 1}}', '{"status": [[]]}', "\xff", "[" * 99_999, "9" * 5_000],
 )
 def test_it_refuses_a_json_body_that_is_no_object_of_texts(browser, body):
     answer = browser.post(URL, body, content_type="application/json", headers=JSON)
     assert answer.status_code == 400
     assert set(answer.json()) == {"error"}
     assert not BackgroundTask.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["status", "columns", "q", "key"])
+def test_it_survives_half_a_character(browser, name):
+    body = '{"%s": "\\ud800\\u0000"}' % name  # noqa: UP031  braces
+    answer = browser.post(URL, body, content_type="application/json")
+    assert answer.status_code in (200, 302)
 
 
 @pytest.mark.parametrize(
