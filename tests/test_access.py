@@ -34,6 +34,7 @@ TABLE = {
     "ticket_list": {"get": (LOGIN, 200, 200, 200, 200), "post": NO_METHOD},
     "ticket_new": {"get": (LOGIN, 200, 200, 403, 200), "post": (LOGIN, 422, 422, 403, 422)},
     "ticket_detail": OF_TICKET | {"get": (LOGIN, 200, 200, 200, 404), "post": NO_METHOD},
+    "ticket_pulse": OF_TICKET | {"get": (LOGIN, 200, 200, 200, 404), "post": NO_METHOD},
     "ticket_edit": OF_TICKET
     | {"get": (LOGIN, 200, 200, 403, 404), "post": (LOGIN, 422, 422, 403, 404)},
     **{

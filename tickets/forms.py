@@ -44,9 +44,6 @@ class MomentField(forms.Field):
 
     widget = forms.DateTimeInput(attrs={"type": "datetime-local"})
 
-    def prepare_value(self, value):
-        return local_text(value) if isinstance(value, datetime) else value
-
     def to_python(self, value) -> datetime | None:
         text = str(value or "").strip()
         if not text:
@@ -121,7 +118,7 @@ class TicketForm(Styled, forms.Form):
 
     def __init__(self, data=None, *, user, ticket=None):
         self.ticket = ticket
-        super().__init__(data, initial=_values_of(ticket) if ticket else None)
+        super().__init__(data, initial=values_of(ticket) if ticket else None)
         teams = Team.objects.workable_by(user).order_by("name")
         self.fields["team"].queryset = teams
         self.fields["team"].widget.attrs["data-narrows"] = self["assignee"].auto_id
@@ -184,12 +181,13 @@ class TicketForm(Styled, forms.Form):
         }
 
 
-def _values_of(ticket) -> dict:
+def values_of(ticket) -> dict:
+    """What the form's fields show for this ticket."""
     names = ("subject", "description", "status", "priority", "requester_name", "requester_email")
     return {name: getattr(ticket, name) for name in names} | {
         "team": ticket.team_id,
         "assignee": ticket.assignee_id,
-        "due_at": ticket.due_at,
+        "due_at": local_text(ticket.due_at),
         "tags": ", ".join(ticket.tags),
         "version": ticket.version,
     }

@@ -7,6 +7,7 @@ urlpatterns = [
     path("tickets/new/", new.ticket_new, name="ticket_new"),
     path("tickets/<int:pk>/", detail.ticket_detail, name="ticket_detail"),
     path("tickets/<int:pk>/edit/", edit.ticket_edit, name="ticket_edit"),
+    path("tickets/<int:pk>/pulse/", detail.ticket_pulse, name="ticket_pulse"),
     path("tickets/<int:pk>/<slug:verb>/", detail.ticket_verb, name="ticket_verb"),
     path("notifications/", notifications.notification_list, name="notification_list"),
     path("notifications/badge/", notifications.notification_badge, name="notification_badge"),

@@ -124,10 +124,30 @@
     if (form.matches("[hx-post], [hx-get]") || event.defaultPrevented || form.method !== "post") return;
     if (form.dataset.sent) { event.preventDefault(); return; }
     form.dataset.sent = "1";
+    setTimeout(() => delete form.dataset.sent, 5000);  // the request may have failed
   });
   addEventListener("pageshow", () => {
     for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
   });
+
+  /* A reply being written survives a reload, a lost connection and an ended session. */
+  const draftOf = (field) => `draft:${document.body.dataset.person}:${location.pathname}:${field.name}`;
+  const drafts = () => document.querySelectorAll("textarea[data-draft]");
+  document.addEventListener("input", (event) => {
+    if (!event.target.matches("textarea[data-draft]")) return;
+    try { sessionStorage.setItem(draftOf(event.target), event.target.value); } catch { /* off or full */ }
+  });
+  document.addEventListener("htmx:afterRequest", (event) => {
+    const { elt, successful, xhr } = event.detail;
+    if (!successful || xhr.getResponseHeader("HX-Refresh")) return;
+    for (const field of elt.querySelectorAll?.("textarea[data-draft]") ?? [])
+      try { sessionStorage.removeItem(draftOf(field)); } catch { /* off */ }
+  });
+  const restoreDrafts = () => {
+    for (const field of drafts())
+      try { field.value ||= sessionStorage.getItem(draftOf(field)) ?? ""; } catch { /* off */ }
+  };
+  restoreDrafts();
 
   document.addEventListener("htmx:afterSwap", () => { prepare(document); restoreToggle(); });
   prepare(document);

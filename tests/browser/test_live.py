@@ -121,3 +121,49 @@ def test_the_theme_is_the_persons(open_page, desk, bob):
     bob.save()
     page = open_page("/tickets/", person=bob, theme="light")
     assert page.locator("html").get_attribute("data-bs-theme") == "dark"
+
+
+def test_a_reply_survives_an_ended_session(open_page, desk, bob):
+    page = open_page(f"/tickets/{desk.pk}/", person=bob)
+    page.get_by_label("Your text").fill("A long answer")
+    page.context.clear_cookies()
+    page.get_by_role("button", name="Send reply").click()
+    page.get_by_label("Username").fill("bob")
+    page.get_by_label("Password").fill("secret")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_label("Your text")).to_have_value("A long answer")
+    page.get_by_role("button", name="Send reply").click()
+    expect(page.locator(".comment-body", has_text="A long answer")).to_be_visible()
+    page.reload()
+    expect(page.get_by_label("Your text")).to_have_value("")
+
+
+def test_the_back_button_leads_to_the_whole_list(open_page, desk, bob):
+    page = open_page("/tickets/", person=bob)
+    page.get_by_role("searchbox").press_sequentially("printer")
+    expect(page).to_have_url(re.compile("q=printer$"))
+    page.get_by_role("link", name="Printer on fire").click()
+    expect(page.get_by_role("heading", name="Printer on fire")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_role("heading", name="Tickets")).to_be_visible()
+    expect(page.locator(".topbar")).to_be_visible()
+    expect(page.locator("#results tbody tr")).to_have_count(1)
+
+
+def test_anothers_change_is_announced_and_shown(open_page, desk, alice, bob):
+    page = open_page(f"/tickets/{desk.pk}/", person=bob)
+    page.get_by_label("Your text").fill("Half a sent")
+    desk.comment(by=alice, body="I have it already.")
+    page.get_by_role("link", name="Show the changes").click()
+    expect(page.locator(".comment-body", has_text="I have it already.")).to_be_visible()
+    expect(page.get_by_label("Your text")).to_have_value("Half a sent")
+
+
+def test_taking_the_others_value_in_a_conflict(open_page, desk, alice, bob):
+    page = open_page(f"/tickets/{desk.pk}/edit/", person=bob)
+    desk.edit(by=alice, changes={"subject": "Alice's subject"})
+    page.get_by_label("Subject").fill("Bob's subject")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_label("Subject")).to_have_value("Bob's subject")
+    page.get_by_role("button", name="Use this value").click()
+    expect(page.get_by_label("Subject")).to_have_value("Alice's subject")

@@ -139,6 +139,12 @@ def again(context, name):
 
 
 @register.filter
+def grouped(number):
+    """``12,840``: a count as the reader's language writes it."""
+    return formats.number_format(number, force_grouping=True)
+
+
+@register.filter
 def elided(page):
     """The page numbers to show, with … for gaps."""
     return page.paginator.get_elided_page_range(page.number, on_each_side=1, on_ends=1)

@@ -6,9 +6,10 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import transaction
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
@@ -27,7 +28,22 @@ from .timeline import timeline_of
 @login_required
 def ticket_detail(request, pk):
     ticket = visible_ticket_or_404(request.user, pk)
-    return render(request, "tickets/detail.html", _page(request, ticket))
+    return _render(request, _page(request, ticket) | {"keep_draft": True}, 200)
+
+
+@require_safe
+@login_required
+def ticket_pulse(request, pk):
+    """For an open page that asks now and then: has the ticket changed since it was shown?"""
+    ticket = visible_ticket_or_404(request.user, pk)
+    if request.GET.get("mark") == mark_of(ticket):
+        return HttpResponse(status=204)
+    return render(request, "tickets/_stale.html", {"ticket": ticket})
+
+
+def mark_of(ticket) -> str:
+    """Changes with every change and every comment."""
+    return f"{ticket.updated_at.timestamp():.6f}"
 
 
 @require_POST
@@ -196,14 +212,22 @@ def _overtaken(request, ticket, verb, conflict):
 
 
 def _render(request, page, status):
-    template = "tickets/_ticket.html" if request.htmx else "tickets/detail.html"
-    return render(request, template, page, status=status)
+    is_part = request.htmx and not request.htmx.history_restore_request
+    template = "tickets/_ticket.html" if is_part else "tickets/detail.html"
+    response = render(request, template, page, status=status)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
 
 
 def _page(request, ticket) -> dict:
     can_work = ticket.team.is_workable_by(request.user)
     mark_due([ticket], timezone.now())
-    page = {"ticket": ticket, "can_work": can_work, "timeline": timeline_of(ticket)}
+    page = {
+        "ticket": ticket,
+        "mark": mark_of(ticket),
+        "can_work": can_work,
+        "timeline": timeline_of(ticket),
+    }
     if not can_work:
         return page
     workers = list(ticket.team.workers())

@@ -7,7 +7,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from tickets.access import workable_ticket_or_404
-from tickets.forms import TicketForm, due_presets
+from tickets.forms import TicketForm, due_presets, values_of
 
 from .texts import value_text
 
@@ -38,7 +38,7 @@ def ticket_edit(request, pk):
         "form": form,
         "presets": due_presets(),
         "saved_fields": [_label(name) for name in edit.saved] if conflicts else [],
-        "conflicts": {each.field: _told(each) for each in conflicts},
+        "conflicts": {each.field: _told(each, form) for each in conflicts},
     }
     status = 409 if conflicts else 422 if form.errors else 200
     return render(request, "tickets/edit.html", page, status=status)
@@ -53,8 +53,10 @@ def _form_that_decides(request, ticket, conflicts) -> TicketForm:
     return form
 
 
-def _told(conflict) -> dict:
+def _told(conflict, form) -> dict:
     return {
+        "fills": form[conflict.field].auto_id,
+        "theirs_value": values_of(form.ticket)[conflict.field],
         "label": _label(conflict.field),
         "mine": value_text(conflict.field, conflict.mine) or _("nothing"),
         "theirs": value_text(conflict.field, conflict.theirs) or _("nothing"),

@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 from django.http import QueryDict
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
@@ -53,6 +54,8 @@ def ticket_list(request):
     # The filter form asks for the results alone, so that nobody's typing is replaced under them.
     templates = {"results": "tickets/_filtered.html", "tickets": "tickets/_tickets.html"}
     response = render(request, templates.get(target, "tickets/list.html"), context)
+    # Or the browser's back button would show a fragment it remembers under this address.
+    patch_vary_headers(response, ["HX-Request", "HX-Target"])
     if target in templates:
         query = context["query"]
         if page.number > 1:

@@ -86,3 +86,12 @@ def test_the_number_of_queries_does_not_grow(
         ticket.set_tags([str(n)], by=alice)
     with django_assert_max_num_queries(len(few)):
         page_of(client, ticket)
+
+
+def test_an_open_page_learns_that_the_ticket_changed(client, ticket, alice, bob):
+    client.force_login(alice)
+    mark = client.get(f"/tickets/{ticket.pk}/").context["mark"]
+    pulse = f"/tickets/{ticket.pk}/pulse/?mark={mark}"
+    assert client.get(pulse).status_code == 204
+    ticket.comment(by=bob, body="x")
+    assert b"This ticket has changed" in client.get(pulse).content
