@@ -1,6 +1,8 @@
 import pytest
 import requests
 
+from tests.browser.conftest import chromium  # noqa: F401  a fixture
+
 
 @pytest.fixture(autouse=True)
 def _fast_passwords():
