@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tickets.models import Team, Ticket, TicketPriority, TicketStatus, User
+from tickets.models.searching import searched_text
 
 MAX_WORDS = 20  # of a search; more are ignored
 MAX_VALUES = 50  # of one repeatable parameter
@@ -221,7 +222,10 @@ class TicketFilter:
 
     def queryset(self):
         """The visible tickets it selects, sorted, with team, assignee and creator."""
-        tickets = Ticket.objects.visible_to(self.user).filter(self._condition())
+        tickets = Ticket.objects.visible_to(self.user)
+        if "q" in self.values:
+            tickets = tickets.alias(searched_text=searched_text())
+        tickets = tickets.filter(self._condition())
         if self.values.get("overdue"):
             tickets = tickets.overdue()
         return tickets.order_by(*self._order()).select_related("team", "assignee", "creator")
@@ -302,12 +306,7 @@ def _as_query_dict(params) -> QueryDict:
 
 
 def _matches(word: str) -> Q:
-    condition = (
-        Q(subject__icontains=word)
-        | Q(description__icontains=word)
-        | Q(requester_name__icontains=word)
-        | Q(requester_email__icontains=word)
-    )
+    condition = Q(searched_text__icontains=word)
     number = word.removeprefix("#")
     if number.isdecimal() and len(number) < 19:
         condition |= Q(pk=int(number))

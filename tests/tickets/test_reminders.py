@@ -228,6 +228,13 @@ def test_an_outdated_reminder_completes_quietly(overdue, bob, next_week, change)
     assert reminded() == []
 
 
+def test_a_ticket_finished_behind_the_verbs_back_is_not_reminded_of(overdue):
+    """The revision still holds, so only the status says that it is done."""
+    Ticket.objects.filter(pk=overdue.pk).update(status="resolved")
+    assert run(reminder_of(overdue)) == TaskStatus.COMPLETED
+    assert reminded() == []
+
+
 def test_a_cancelled_reminder_that_someone_retries_says_nothing(overdue, alice, next_week):
     task = reminder_of(overdue)
     overdue.set_due(next_week, by=alice)

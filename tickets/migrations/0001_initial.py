@@ -204,7 +204,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='ticket',
-            index=django.contrib.postgres.indexes.GinIndex(django.contrib.postgres.indexes.OpClass(django.db.models.functions.text.Upper('subject'), 'gin_trgm_ops'), django.contrib.postgres.indexes.OpClass(django.db.models.functions.text.Upper('description'), 'gin_trgm_ops'), django.contrib.postgres.indexes.OpClass(django.db.models.functions.text.Upper('requester_name'), 'gin_trgm_ops'), django.contrib.postgres.indexes.OpClass(django.db.models.functions.text.Upper('requester_email'), 'gin_trgm_ops'), name='ticket_search'),
+            index=django.contrib.postgres.indexes.GinIndex(django.contrib.postgres.indexes.OpClass(django.db.models.functions.text.Upper(django.db.models.functions.text.Concat('subject', models.Value('\n'), 'description', models.Value('\n'), 'requester_name', models.Value('\n'), 'requester_email', output_field=models.TextField())), 'gin_trgm_ops'), name='ticket_search'),
         ),
         migrations.AddConstraint(
             model_name='ticket',

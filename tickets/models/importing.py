@@ -133,7 +133,7 @@ class TicketImporting:
             for comment in each.comments
         )
         for ticket in tickets:
-            if ticket.due_at and ticket.is_live:
+            if ticket.due_at:
                 ticket.reschedule_reminder(now, due_is_new=False, fast_path_wanted=False)
                 ticket.save(update_fields=["reminder_revision"])
         return len(tickets)

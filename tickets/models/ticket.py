@@ -13,6 +13,7 @@ from .editing import TicketEditing
 from .importing import TicketImporting
 from .opening import TicketOpening
 from .reminding import TicketReminding
+from .searching import searched_text
 from .team import Team
 from .ticket_status import LIVE_STATUSES, TicketPriority, TicketStatus
 
@@ -108,14 +109,8 @@ class Ticket(TicketEditing, TicketDiscussing, TicketReminding, models.Model):
             models.Index(fields=["assignee", "status"], name="ticket_assignee"),
             # Reader: the tag filter.
             GinIndex(fields=["tags"], name="ticket_tags"),
-            # Reader: the text search, which looks for words anywhere in these four.
-            GinIndex(
-                *(
-                    OpClass(Upper(field), "gin_trgm_ops")
-                    for field in ("subject", "description", "requester_name", "requester_email")
-                ),
-                name="ticket_search",
-            ),
+            # Reader: the text search, which looks for words anywhere.
+            GinIndex(OpClass(Upper(searched_text()), "gin_trgm_ops"), name="ticket_search"),
         ]
 
     def __str__(self):
