@@ -16,7 +16,8 @@ from django.db import DatabaseError, connection
 from tasks import queue, recovery, registry
 from tasks.errors import describe
 from tasks.models import BackgroundTask, DispatcherStatus, TaskStatus
-from tasks.queue import QueueUnreachable, Verdict
+from tasks.queue import QueueUnreachable
+from tasks.records import Verdict, judge
 from tasks.transactions import repeating
 
 logger = logging.getLogger(__name__)
@@ -161,7 +162,7 @@ def _hand_over(batch: Tasks, report: Report, recheck: bool = False) -> set[int]:
     if not batch:
         return set()
     view = queue.view_of(batch)
-    verdicts = {task.pk: queue.judge(task, view.records[task.pk], view) for task in batch}
+    verdicts = {task.pk: judge(task, view.records[task.pk], view) for task in batch}
     failed = [task for task in batch if verdicts[task.pk] == Verdict.FAILED]
     to_add = [task for task in batch if verdicts[task.pk] == Verdict.ADD]
     for task in failed:

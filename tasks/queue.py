@@ -11,9 +11,7 @@ its way; every doubt is resolved by publishing once more, since the claim refuse
 import logging
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from enum import StrEnum
+from datetime import datetime
 
 import redis
 from celery import current_app
@@ -23,18 +21,17 @@ from kombu.exceptions import OperationalError as BrokerError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from tasks import registry
+from tasks import registry, scripts
+from tasks.records import State, View, microseconds, parse
 
 logger = logging.getLogger(__name__)
 
 EXECUTE = "tasks.execute"  # the one Celery task; tasks/worker.py
-LOST_AFTER_SECONDS = 30  # a message older than this may be judged lost
 HARD_LIMIT_MARGIN_SECONDS = 30  # Celery ends a hung process this long after its kind's limit
 TOMBSTONE_SECONDS = 60  # outlives a publisher that records a job which already ended
 
 _PREFIX = "teamdesk:"
 _DELAYED = f"{_PREFIX}delayed"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 # What a stalled or absent Redis may cost: a round stops at the first error, a worker goes on
 # without its record, the fast path gives up within its 250 ms.
@@ -43,77 +40,6 @@ _PATIENCE_SECONDS = 2.0
 
 class QueueUnreachable(Exception):
     """Redis did not answer. What was being handed over is neither recorded nor stamped."""
-
-
-class State(StrEnum):
-    DELAYED = "delayed"  # in the sorted set until run_at
-    WAITING = "waiting"  # published, not started
-    ACTIVE = "active"  # a worker has started on it
-    COMPLETED = "completed"  # the queue is done with it
-    FAILED = "failed"  # its process died or Celery gave up on it
-
-
-@dataclass(frozen=True)
-class Record:
-    """One job's hash. ``attempt`` is the attempt it is about; ``at`` is microseconds since 1970:
-    when the message was published (Redis's clock), or ``run_at`` of a delayed job."""
-
-    state: State
-    attempt: int
-    message: str
-    at: int
-    error: str = ""
-    score: int | None = None  # in the sorted set of delayed jobs
-
-
-@dataclass
-class View:
-    """What one pipeline read: the records of a batch and how its queues stand."""
-
-    now: int
-    records: dict[int, Record | None] = field(default_factory=dict)
-    lengths: dict[str, int] = field(default_factory=dict)
-    watermarks: dict[str, int] = field(default_factory=dict)
-
-
-class Verdict(StrEnum):
-    ADD = "add"
-    FAILED = "failed"
-    NOTHING = "nothing"
-
-
-def microseconds(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(microseconds=1)
-
-
-def judge(task, record: Record | None, view: View) -> Verdict:
-    """What the dispatcher does with a WAITING task whose record is ``record``.
-
-    ``task`` carries ``is_due`` by PostgreSQL's clock. "A record exists" never means "skip".
-    The first rule that fits:
-    """
-    if record is None:
-        return Verdict.ADD
-    if record.state == State.FAILED and record.attempt >= task.attempt:
-        return Verdict.FAILED
-    if record.attempt <= task.attempt:
-        return Verdict.ADD  # about an attempt that was already claimed
-    if record.state == State.COMPLETED:
-        return Verdict.ADD  # the queue is done, the ledger is not; the ledger wins
-    if record.state == State.DELAYED:
-        in_place = record.score == microseconds(task.run_at)
-        return Verdict.NOTHING if in_place else Verdict.ADD
-    if task.is_due and _is_lost(record, registry.kind(task.kind).queue, view):
-        return Verdict.ADD
-    return Verdict.NOTHING
-
-
-def _is_lost(record: Record, queue: str, view: View) -> bool:
-    """Its list is empty, or a message published well after it has already started."""
-    patience = LOST_AFTER_SECONDS * 1_000_000
-    if view.now - record.at < patience:
-        return False
-    return view.lengths[queue] == 0 or view.watermarks[queue] >= record.at + patience
 
 
 # --- The dispatcher's side ------------------------------------------------------------------------
@@ -138,7 +64,7 @@ def view_of(tasks: Iterable, patience: float = _PATIENCE_SECONDS) -> View:
         view.lengths[queue] = next(replies)
         view.watermarks[queue] = int(next(replies) or 0)
     for task in tasks:
-        view.records[task.pk] = _parse(next(replies), next(replies))
+        view.records[task.pk] = parse(next(replies), next(replies))
     return view
 
 
@@ -156,7 +82,7 @@ def add(tasks: Iterable, patience: float = _PATIENCE_SECONDS) -> int:
         pipe = client.pipeline(transaction=False)
         for task in due:
             message, at = published[task.pk]
-            _RECORD_PUBLISHED(
+            scripts.RECORD_PUBLISHED(
                 client=pipe,
                 keys=[_record(task.job_id), _DELAYED],
                 args=[message, task.attempt + 1, at, settings.TEAMDESK_RECORD_SECONDS, task.job_id],
@@ -196,7 +122,7 @@ def drop_delayed(jobs: Iterable[tuple[str, int]]) -> None:
     with _redis() as client:
         pipe = client.pipeline(transaction=False)
         for job, score in jobs:
-            _DROP_DELAYED(client=pipe, keys=[_DELAYED], args=[job, score])
+            scripts.DROP_DELAYED(client=pipe, keys=[_DELAYED], args=[job, score])
         pipe.execute()
 
 
@@ -230,7 +156,7 @@ def ping(patience: float = 1.0) -> dict[str, int]:
 def mark_started(job: str, message: str, queue: str, published_at: int) -> None:
     """A message was taken off its list: raises the queue's watermark."""
     _best_effort(
-        _MARK,
+        scripts.MARK,
         [_record(job), _watermark(queue)],
         [message, State.ACTIVE, "", published_at, settings.TEAMDESK_RECORD_SECONDS, ""],
     )
@@ -238,7 +164,7 @@ def mark_started(job: str, message: str, queue: str, published_at: int) -> None:
 
 def mark_claimed(job: str, message: str, attempt: int) -> None:
     _best_effort(
-        _MARK,
+        scripts.MARK,
         [_record(job), ""],
         [message, State.ACTIVE, attempt, 0, settings.TEAMDESK_RECORD_SECONDS, ""],
     )
@@ -248,14 +174,14 @@ def mark_ended(job: str, message: str) -> None:
     """The queue is done with this message. The record goes within a minute, not at once, so that a
     publisher which records it late finds that it already ended."""
     _best_effort(
-        _MARK, [_record(job), ""], [message, State.COMPLETED, "", 0, TOMBSTONE_SECONDS, ""]
+        scripts.MARK, [_record(job), ""], [message, State.COMPLETED, "", 0, TOMBSTONE_SECONDS, ""]
     )
 
 
 def mark_failed(job: str, message: str, error: str) -> None:
     """The process died or Celery gave up. A fact in the record; the ledger is not touched here."""
     _best_effort(
-        _MARK,
+        scripts.MARK,
         [_record(job), ""],
         [message, State.FAILED, "", 0, settings.TEAMDESK_RECORD_SECONDS, error[:500]],
     )
@@ -282,60 +208,6 @@ def _best_effort(script, keys, args) -> None:
 
 # --- Redis ----------------------------------------------------------------------------------------
 
-# KEYS record, delayed set. ARGV message, attempt, at, ttl, job.
-# A worker may have started, even ended, before its publisher gets here: then its record stays.
-_RECORD_PUBLISHED_LUA = """
-if redis.call('HGET', KEYS[1], 'message') ~= ARGV[1] then
-    redis.call('DEL', KEYS[1])
-    redis.call('HSET', KEYS[1], 'state', 'waiting', 'attempt', ARGV[2], 'message', ARGV[1],
-               'at', ARGV[3], 'error', '')
-    redis.call('EXPIRE', KEYS[1], ARGV[4])
-end
-redis.call('ZREM', KEYS[2], ARGV[5])
-"""
-
-# KEYS record, watermark or ''. ARGV message, state, attempt or '', published at or 0, ttl, error.
-# Writes only if the record is of this message, or there is none yet; never to an earlier state.
-_MARK_LUA = """
-if KEYS[2] ~= '' and tonumber(ARGV[4]) > tonumber(redis.call('GET', KEYS[2]) or '0') then
-    redis.call('SET', KEYS[2], ARGV[4])
-end
-local rank = {delayed = 0, waiting = 1, active = 2, failed = 3, completed = 4}
-local held = redis.call('HMGET', KEYS[1], 'message', 'state', 'attempt')
-if held[1] and held[1] ~= ARGV[1] then return 0 end
-if held[2] and rank[held[2]] > rank[ARGV[2]] then return 0 end
-redis.call('HSET', KEYS[1], 'state', ARGV[2], 'message', ARGV[1], 'error', ARGV[6])
-if ARGV[3] ~= '' and tonumber(ARGV[3]) > tonumber(held[3] or '0') then
-    redis.call('HSET', KEYS[1], 'attempt', ARGV[3])
-end
-if tonumber(ARGV[4]) > 0 then redis.call('HSETNX', KEYS[1], 'at', ARGV[4]) end
-redis.call('EXPIRE', KEYS[1], ARGV[5])
-return 1
-"""
-
-# KEYS delayed set. ARGV job, score.
-_DROP_DELAYED_LUA = """
-if tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or '-1') == tonumber(ARGV[2]) then
-    return redis.call('ZREM', KEYS[1], ARGV[1])
-end
-return 0
-"""
-
-
-class _Script:
-    """A Lua script that also works in a pipeline without a round trip to load it first."""
-
-    def __init__(self, source: str):
-        self.source = source
-
-    def __call__(self, client, keys, args):
-        return client.eval(self.source, len(keys), *keys, *args)
-
-
-_RECORD_PUBLISHED = _Script(_RECORD_PUBLISHED_LUA)
-_MARK = _Script(_MARK_LUA)
-_DROP_DELAYED = _Script(_DROP_DELAYED_LUA)
-
 
 def _record(job: str) -> str:
     return f"{_PREFIX}job:{job}"
@@ -343,24 +215,6 @@ def _record(job: str) -> str:
 
 def _watermark(queue: str) -> str:
     return f"{_PREFIX}watermark:{queue}"
-
-
-def _parse(fields: dict[bytes, bytes], score: float | None) -> Record | None:
-    if not fields:
-        return None
-    text = {key.decode(): value.decode(errors="replace") for key, value in fields.items()}
-    try:
-        return Record(
-            state=State(text["state"]),
-            attempt=int(text.get("attempt") or 0),
-            message=text.get("message", ""),
-            at=int(text.get("at") or 0),
-            error=text.get("error", ""),
-            score=None if score is None else int(score),
-        )
-    except (KeyError, ValueError):
-        logger.warning("An unreadable queue record is replaced: %r", text)
-        return None
 
 
 def _set_delayed(pipe, task) -> None:

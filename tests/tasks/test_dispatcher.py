@@ -10,6 +10,7 @@ from tasks import queue, registry
 from tasks.dispatcher import RoundFault, dispatch_once
 from tasks.lease import Lease
 from tasks.models import BackgroundTask, DispatcherStatus, TaskStatus
+from tasks.records import microseconds
 from tasks.worker import run_job
 from tests import services
 
@@ -137,7 +138,7 @@ def test_a_delayed_job_is_promoted_when_it_is_due(notes, empty_queue):
     at = Now() - timedelta(seconds=1)
     BackgroundTask.objects.filter(pk=task.pk).update(run_at=at)
     task.refresh_from_db()
-    empty_queue.zadd("teamdesk:delayed", {task.job_id: queue.microseconds(task.run_at)})
+    empty_queue.zadd("teamdesk:delayed", {task.job_id: microseconds(task.run_at)})
     report = dispatch_once()
     assert report.promoted == 1
     assert (empty_queue.llen("short"), empty_queue.zcard("teamdesk:delayed")) == (1, 0)
@@ -154,7 +155,7 @@ def test_a_delayed_job_whose_task_ended_is_only_removed(notes, empty_queue):
 def test_a_message_that_comes_too_early_puts_the_job_back(notes, empty_queue):
     task = enqueue("NOTE", run_at=in_days(1))
     assert run_job(task.pk, 0, "message") is None
-    assert empty_queue.zscore("teamdesk:delayed", task.job_id) == queue.microseconds(task.run_at)
+    assert empty_queue.zscore("teamdesk:delayed", task.job_id) == microseconds(task.run_at)
 
 
 def test_a_retried_attempt_is_handed_over_again(notes, empty_queue):

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from tasks import queue
+from tasks import queue, scripts
 from tasks.models import BackgroundTask
-from tasks.queue import QueueUnreachable, Record, State, Verdict, View, judge, microseconds
+from tasks.queue import QueueUnreachable
+from tasks.records import Record, State, Verdict, View, judge, microseconds
 from tests import services
 
 enqueue = BackgroundTask.objects.enqueue
@@ -179,7 +180,7 @@ def test_a_worker_that_ends_before_the_publisher_records_is_not_undone(task, emp
     message = published(task)
     queue.mark_ended(task.job_id, message)
     with queue._redis() as client:
-        queue._RECORD_PUBLISHED(
+        scripts.RECORD_PUBLISHED(
             client=client,
             keys=[f"teamdesk:job:{task.job_id}", "teamdesk:delayed"],
             args=[message, 1, 1, 100, task.job_id],
