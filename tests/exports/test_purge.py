@@ -4,11 +4,11 @@ import uuid
 from datetime import timedelta
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 
-from exports import models
 from exports.jobs import purge_results
 from exports.models import Export, ExportChunk
+from exports.models import chunk as chunk_module
 from tasks.dispatcher import dispatch_once
 from tasks.lease import Lease
 from tasks.models import BackgroundTask
@@ -83,7 +83,7 @@ def test_it_skips_from_execution_to_execution(requested, run):
 
 
 def test_it_works_in_batches_within_its_budget(requested, monkeypatch):
-    monkeypatch.setattr(models, "REMOVED_AT_ONCE", 2)
+    monkeypatch.setattr(chunk_module, "REMOVED_AT_ONCE", 2)
     export = requested()
     stale = uuid.uuid4()
     for number in range(5):
@@ -101,8 +101,6 @@ def test_it_does_not_wait_for_rows_that_another_removes(requested):
             ExportChunk.objects.select_for_update().get(pk=stale.pk)
             with other.cursor() as cursor:
                 cursor.execute("SET lock_timeout = '1s'")
-            from django.db import connections
-
             mine = connections["default"]
             connections["default"] = other
             try:

@@ -1,15 +1,14 @@
-"""An export: what was asked for, and the stored result."""
+"""An export: what was asked for, and what became of it."""
 
 import re
 import uuid
 from collections.abc import Iterator
 from zoneinfo import ZoneInfo
 
-import psycopg
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
-from django.db import connection, models, transaction
+from django.db import models, transaction
 from django.db.models import ExpressionWrapper, Q
 from django.db.models.functions import Now
 from django.utils import timezone, translation
@@ -20,8 +19,6 @@ from exports import columns as csv_columns
 from tasks.models import BackgroundTask, TaskStatus
 from tickets.filters import TicketFilter
 from tickets.models import Team
-
-REMOVED_AT_ONCE = 20  # chunks in one DELETE: about 10 MiB, far below any statement timeout
 
 
 class ExportQuerySet(models.QuerySet):
@@ -224,51 +221,3 @@ class Export(models.Model):
             DedupConflict: the same click's export is under way again already.
         """
         return self.task.retry(by=by)
-
-
-class ExportChunkQuerySet(models.QuerySet):
-    def store(self, export: Export, execution_id: uuid.UUID, number: int, data: bytes) -> None:
-        """Add one chunk.
-
-        Sent in binary: Django would make half a megabyte twice as many hexadecimal digits in the
-        statement's text, which takes three times as long.
-        """
-        connection.ensure_connection()
-        with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
-            cursor.execute(
-                "INSERT INTO exports_exportchunk (export_id, execution_id, number, data)"
-                " VALUES (%s, %s, %s, %b)",
-                [export.pk, execution_id, number, data],
-            )
-
-    def remove_some(self) -> int:
-        """Delete one batch of these, past rows that another is deleting. Returns how many."""
-        ids = self.order_by("pk").select_for_update(skip_locked=True).values_list("pk", flat=True)
-        with transaction.atomic():
-            removed, _ = self.model.objects.filter(pk__in=list(ids[:REMOVED_AT_ONCE])).delete()
-        return removed
-
-
-class ExportChunk(models.Model):
-    """A piece of a result, committed while the export runs under the execution that wrote it."""
-
-    export = models.ForeignKey(Export, models.CASCADE, related_name="chunks")
-    execution_id = models.UUIDField()
-    number = models.PositiveIntegerField()
-    # STORAGE EXTERNAL (see the migration): PostgreSQL stores it as it comes, without trying to
-    # compress every piece.
-    data = models.BinaryField()
-
-    objects = ExportChunkQuerySet.as_manager()
-
-    class Meta:
-        constraints = [
-            # Readers, in this order: the download, one chunk at a time; the purge, which skips from
-            # execution to execution.
-            models.UniqueConstraint(
-                fields=["export", "execution_id", "number"], name="one_chunk_per_number"
-            )
-        ]
-
-    def __str__(self):
-        return f"{self.export_id} {self.number}"
