@@ -110,18 +110,3 @@ def _may_read_metrics(request) -> bool:
         return ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
     except ValueError:
         return False
-
-
-def main() -> int:
-    """``python -m teamdesk.health``: /readyz for containers that serve no pages. 0 means ready."""
-    import django
-
-    django.setup()
-    parts = readiness()
-    print(parts)  # noqa: T201  shown by docker inspect
-    return int(any(state != "ok" for state in parts.values()))
-
-
-if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "teamdesk.settings")
-    raise SystemExit(main())

@@ -83,6 +83,14 @@ def test_every_option_of_ours_is_understood(name):
         assert not parsed.args
 
 
+def test_every_check_of_ours_exists():
+    assert checks("beat") == ["CMD", "python", "manage.py", "ready"]
+    assert "ready" in get_commands()
+    assert "/healthz" in checks("web")[-1]
+    for name in ("web", "worker-short", "worker-long", "beat"):
+        assert checks(name)[0] in {"CMD", "CMD-SHELL"}
+
+
 def test_every_queue_has_its_worker():
     from tasks.registry import QUEUES
 

@@ -1,6 +1,7 @@
 """Probes: alive, ready, metrics."""
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection
 from django.test import override_settings
 from django.urls import reverse
@@ -8,7 +9,7 @@ from redis import Redis
 
 from tasks import registry
 from tasks.models import BackgroundTask, DispatcherStatus, TaskStatus
-from teamdesk import health, measures
+from teamdesk import measures
 
 pytestmark = pytest.mark.django_db
 
@@ -243,10 +244,11 @@ def test_metrics_are_for_whoever_has_the_token(client):
     assert client.get("/metrics", headers={"Authorization": "Bearer wrong"}).status_code == 404
 
 
-def test_the_probe_of_containers_exits_with_0_when_all_is_well(a_round_succeeded):
-    assert health.main() == 0
+def test_the_command_says_that_all_is_well(capsys, a_round_succeeded):
+    call_command("ready")
+    assert capsys.readouterr().out == "ready\n"
 
 
-def test_the_probe_of_containers_says_what_is_wrong(capsys, a_round_succeeded, redis_is_down):
-    assert health.main() == 1
-    assert "'redis': 'does not answer'" in capsys.readouterr().out
+def test_the_command_fails_with_the_reason(a_round_succeeded, redis_is_down):
+    with pytest.raises(CommandError, match="^redis: does not answer$"):
+        call_command("ready")

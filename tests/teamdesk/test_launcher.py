@@ -167,6 +167,7 @@ def test_it_serves_keeps_everything_running_and_is_the_only_one(up, wait_until):
     done = one.manage("dispatch_once")
     assert done.returncode == 0, done.stderr
     assert "scanned" in done.stdout
+    assert one.manage("ready").stdout == "ready\n"
 
     # A second one on the same folder refuses and disturbs nothing.
     second = up()
