@@ -250,5 +250,5 @@ def test_the_command_says_that_all_is_well(capsys, a_round_succeeded):
 
 
 def test_the_command_fails_with_the_reason(a_round_succeeded, redis_is_down):
-    with pytest.raises(CommandError, match="^redis: does not answer$"):
+    with pytest.raises(CommandError, match=r"^redis: does not answer$"):
         call_command("ready")
