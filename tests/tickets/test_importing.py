@@ -176,6 +176,15 @@ def test_two_imports_at_once_add_each_ticket_once(load, write, other, wait_until
     assert tickets.count() == 2
 
 
+@pytest.mark.django_db(transaction=True)
+def test_people_open_tickets_while_an_import_runs(load, write, other, support, bob):
+    with transaction.atomic():
+        load(write(row(1)))
+        opener = other(lambda: Ticket.objects.open(by=bob, team=support, subject="Meanwhile"))
+        assert opener.result().subject == "Meanwhile"
+    assert Ticket.objects.count() == 2
+
+
 def test_a_dry_run_says_what_would_happen_and_adds_nothing(load, write):
     load(write(row(1)))
     out, err = load(write(row(1), row(2), row(3, status="Lost")), dry_run=True)
