@@ -20,6 +20,15 @@ def _fast_passwords(settings):
 
 
 @pytest.fixture(autouse=True)
+def _english():
+    """A request leaves its language active in the thread; the next test starts in English."""
+    from django.utils import translation
+
+    with translation.override("en"):
+        yield
+
+
+@pytest.fixture(autouse=True)
 def empty_queue():
     """Every test starts with an empty Redis."""
     client = services.redis_client()
