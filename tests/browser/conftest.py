@@ -34,16 +34,17 @@ def open_page(live_server, chromium, client):
     problems, contexts = [], []
 
     def note(message):
-        if "status of 409" in message.text:
-            return  # what another changed faster is answered with 409, which Chromium logs
+        if "status of 409" in message.text or "status of 422" in message.text:
+            return  # Chromium logs what is refused: changed faster by another, or bad input
         if message.type == "error" or "Content Security Policy" in message.text:
             problems.append(f"{message.text} at {message.location}")
 
-    def open_path(path, person=None, width=1280, theme="light"):
+    def open_path(path, person=None, width=1280, theme="light", script=True):
         context = chromium.new_context(
             base_url=live_server.url,
             viewport={"width": width, "height": 900},
             color_scheme=theme,
+            java_script_enabled=script,
             locale="en-US",
             reduced_motion="reduce",
         )

@@ -36,6 +36,25 @@ def test_pages_break_no_rule(open_page, desk, bob, vera, theme, width):
     assert {name: rules for name, rules in broken.items() if rules} == {}
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_conflicts_and_complaints_break_no_rule(open_page, desk, alice, bob, theme):
+    page = open_page(f"/tickets/{desk.pk}/edit/", person=bob, theme=theme)
+    desk.edit(by=alice, changes={"subject": "Alice's subject", "status": "on_hold"})
+    page.get_by_label("Subject").fill("Bob's subject")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("Save with these values").wait_for()
+    assert broken_rules(page) == []
+    page.get_by_label("Subject").fill("")
+    page.get_by_role("button", name="Save with these values").click()
+    page.get_by_text("This field is required.").wait_for()
+    assert broken_rules(page) == []
+    page.goto(f"/tickets/{desk.pk}/")
+    desk.set_status("open", by=alice)
+    page.get_by_label("Status").select_option("closed")
+    page.get_by_role("button", name="Save mine anyway").wait_for()
+    assert broken_rules(page) == []
+
+
 def test_an_internal_note_being_written_is_readable(open_page, desk, bob):
     for theme in ("light", "dark"):
         page = open_page(f"/tickets/{desk.pk}/", person=bob, theme=theme)
