@@ -45,11 +45,11 @@ TABLE = {
         }
         for verb, done in {
             "comment": 422,
-            "assign": 302,
+            "assign": 422,
             "status": 422,
             "priority": 422,
-            "due": 302,
-            "tags": 302,
+            "due": 422,
+            "tags": 422,
             "resolve": 302,
             "close": 302,
             "reopen": 302,

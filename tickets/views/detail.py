@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from tickets.access import visible_ticket_or_404, workable_ticket_or_404
 from tickets.forms import MomentField, TicketForm, due_presets, local_text
-from tickets.models import Edit, TicketPriority, TicketStatus, User
+from tickets.models import Edit, TicketPriority, TicketStatus
 
 from .list import mark_due
 from .once import new_submission, once
@@ -85,7 +85,9 @@ def _set(name, value=None):
 
 
 def _posted(name, ticket, request):
-    text = request.POST.get(name, "")
+    if name not in request.POST:
+        raise ValidationError({name: [_("This field is required.")]})
+    text = request.POST[name]
     if name == "due_at":
         try:
             # An untouched field shows less than is stored; see TicketForm.
@@ -95,8 +97,10 @@ def _posted(name, ticket, request):
             raise ValidationError({name: error.messages}) from error
     if name == "tags":
         return request.POST.getlist(name)
-    if name != "assignee" or not text:
-        return text or None
+    if name != "assignee":
+        return text
+    if not text:
+        return None
     if text == "me":
         return request.user
     pk = int(text) if text.isdecimal() and len(text) < 19 else 0
@@ -235,7 +239,7 @@ def _page(request, ticket) -> dict:
         workers.insert(0, ticket.assignee)
     return page | {
         "workers": workers,
-        "i_can_take_it": isinstance(request.user, User) and request.user in workers,
+        "i_can_take_it": request.user in workers,
         "statuses": TicketStatus.choices,
         "priorities": TicketPriority.choices,
         "presets": due_presets(),
