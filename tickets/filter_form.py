@@ -1,0 +1,134 @@
+"""The parameters of a ticket list as a form: what each may be, and how a wrong one is named."""
+
+import functools
+from datetime import date, datetime
+
+from django import forms
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.dateparse import parse_date, parse_datetime
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from tickets.models import Team, Ticket, TicketPriority, TicketStatus, User
+
+SORTS = ("updated", "created", "due", "priority", "status", "subject", "id")
+
+
+class LooseText(forms.CharField):
+    """Text that any input becomes: what PostgreSQL cannot take could not be found either."""
+
+    def to_python(self, value):
+        text = str(value or "").replace("\0", " ")
+        return super().to_python(text.encode("utf-8", "ignore").decode())
+
+
+class DayOrMoment(forms.Field):
+    """A day (``2026-05-01``) in the active time zone, or a moment in ISO 8601."""
+
+    widget = forms.DateInput(attrs={"type": "date"})
+
+    def to_python(self, value) -> date | datetime | None:
+        text = str(value or "").strip()
+        if not text:
+            return None
+        try:
+            found = parse_date(text) or parse_datetime(text)
+            # A plus sign that nobody escaped arrives as a blank.
+            found = found or parse_datetime(text.replace(" ", "+"))
+        except ValueError:
+            found = None
+        # Outside these years a conversion between time zones can overflow.
+        if found is None or not 1970 < found.year < 3000:
+            raise forms.ValidationError(
+                _("“%(value)s” is not a date like 2026-05-31.") % {"value": text[:50]}
+            )
+        if isinstance(found, datetime) and timezone.is_naive(found):
+            found = timezone.make_aware(found)
+        return found
+
+
+class TagsInput(forms.TextInput):
+    """One line of text for a repeatable parameter."""
+
+    def value_from_datadict(self, data, files, name):
+        return data.getlist(name)
+
+    def format_value(self, value):
+        return ", ".join(value) if isinstance(value, list) else value
+
+
+class YesInput(forms.CheckboxInput):
+    """A link may also say no."""
+
+    def value_from_datadict(self, data, files, name):
+        return data.get(name, "").strip().lower() not in {"", "0", "false", "no", "off"}
+
+
+class Tags(forms.MultipleChoiceField):
+    """Any tags; commas separate them."""
+
+    widget = TagsInput
+
+    def to_python(self, value):
+        parts = [value] if isinstance(value, str) else list(value or ())
+        words = [LooseText().to_python(word) for part in parts for word in str(part).split(",")]
+        return [word for word in words if word]
+
+    def validate(self, value):
+        if any(len(word) > 50 for word in value):
+            raise forms.ValidationError(_("A tag has at most 50 characters."))
+
+
+class TicketFilterForm(forms.Form):
+    q = LooseText(label=gettext_lazy("Search"), max_length=200, required=False)
+    status = forms.MultipleChoiceField(
+        label=gettext_lazy("Status"), choices=TicketStatus, required=False
+    )
+    priority = forms.MultipleChoiceField(
+        label=gettext_lazy("Priority"), choices=TicketPriority, required=False
+    )
+    team = forms.MultipleChoiceField(label=gettext_lazy("Team"), required=False)
+    assignee = forms.ChoiceField(label=gettext_lazy("Assignee"), required=False)
+    tags = Tags(label=gettext_lazy("Tags"), required=False)
+    requester = LooseText(label=gettext_lazy("Requester"), max_length=200, required=False)
+    created_after = DayOrMoment(label=gettext_lazy("Created from"), required=False)
+    created_before = DayOrMoment(label=gettext_lazy("Created until"), required=False)
+    updated_after = DayOrMoment(label=gettext_lazy("Updated from"), required=False)
+    updated_before = DayOrMoment(label=gettext_lazy("Updated until"), required=False)
+    due_after = DayOrMoment(label=gettext_lazy("Due from"), required=False)
+    due_before = DayOrMoment(label=gettext_lazy("Due until"), required=False)
+    overdue = forms.BooleanField(label=gettext_lazy("Overdue"), required=False, widget=YesInput)
+    sort = forms.ChoiceField(
+        label=gettext_lazy("Sort by"),
+        required=False,
+        choices=[(sign + key, sign + key) for key in SORTS for sign in ("", "-")],
+    )
+
+    def __init__(self, data, user):
+        super().__init__(data)
+        # Functions: asked only if the page shows them or a parameter names one.
+        self.fields["team"].choices = functools.cache(lambda: _teams(user))
+        self.fields["assignee"].choices = functools.cache(
+            lambda: _assignees(user, data.get("assignee", ""))
+        )
+
+
+def _teams(user) -> list[tuple[str, str]]:
+    teams = Team.objects.visible_to(user).order_by("name")
+    return [(str(pk), name) for pk, name in teams.values_list("pk", "name")]
+
+
+def _assignees(user, chosen: str) -> list[tuple[str, str]]:
+    """Me, nobody, and the members of my teams; the chosen one too if they hold a visible ticket."""
+    members = Q(is_active=True, memberships__team__in=Team.objects.visible_to(user))
+    if chosen.isdecimal() and len(chosen) < 19:
+        holds = Ticket.objects.visible_to(user).filter(assignee=int(chosen)).exists()
+        members |= Q(pk=int(chosen)) if holds else Q()
+    people = User.objects.filter(members).distinct().order_by("first_name", "username")
+    return [
+        ("", _("anyone")),
+        ("me", _("me")),
+        ("none", _("nobody")),
+        *((str(person.pk), person.display_name) for person in people),
+    ]
