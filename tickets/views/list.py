@@ -1,5 +1,6 @@
 """The list of tickets: search, filters, quick views."""
 
+import json
 from datetime import timedelta
 
 from django.contrib.auth.decorators import login_required
@@ -11,7 +12,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_safe
 
 from tickets.filters import DEFAULT_SORT, TicketFilter
@@ -61,6 +62,9 @@ def ticket_list(request):
         if page.number > 1:
             query += f"{'&' if query else ''}page={page.number}"
         response.headers["HX-Push-Url"] = f"{request.path}?{query}" if query else request.path
+        found = page.paginator.count
+        said = ngettext("%(count)d ticket", "%(count)d tickets", found) % {"count": found}
+        response.headers["HX-Trigger"] = json.dumps({"say": said})
     return response
 
 

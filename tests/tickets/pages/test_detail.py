@@ -32,6 +32,15 @@ def test_one_edit_is_one_entry(client, ticket, alice):
     assert [len(entry["events"]) for entry in page] == [1, 2]
 
 
+def test_a_changed_description_shows_both_texts(client, make_ticket, alice):
+    ticket = make_ticket(description="Before the fire")
+    ticket.edit(by=alice, changes={"description": "After the fire"})
+    client.force_login(alice)
+    page = page_of(client, ticket)
+    assert "<dd>Before the fire</dd>" in page
+    assert "<dd>After the fire</dd>" in page
+
+
 def test_the_systems_doings_name_the_rule(client, ticket, alice):
     ticket.set_priority("high", by=None, reason="due date reached")
     client.force_login(alice)

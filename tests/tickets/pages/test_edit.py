@@ -63,7 +63,7 @@ def test_fields_both_changed_are_shown_side_by_side(client, ticket, alice, bob, 
     assert answer.status_code == 409
     assert (ticket.subject, ticket.priority) == ("Alice's subject", "low")
     assert 'value="Bob&#x27;s subject"' in page  # kept in the form
-    assert "<dd>Alice&#x27;s subject</dd>" in page
+    assert "<dd>Alice&#x27;s subject<" in page
     assert answer.context["form"]["version"].value() == ticket.version
     assert answer.context["saved_fields"] == ["Priority"]
 

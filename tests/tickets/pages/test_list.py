@@ -125,6 +125,7 @@ def test_htmx_gets_the_results_and_the_url_to_show(client, make_ticket, bob):
     assert answer.content.lstrip().startswith(b'<div id="results">')
     assert b"<html" not in answer.content
     assert answer.headers["HX-Push-Url"] == "/tickets/?q=fire"
+    assert answer.headers["HX-Trigger"] == '{"say": "1 ticket"}'
 
 
 def test_a_page_restored_from_history_is_whole(client, make_ticket, bob):
