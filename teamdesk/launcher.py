@@ -6,8 +6,6 @@ starts again whatever ends, and on Ctrl-C or SIGTERM stops all that it started a
 
 import argparse
 import contextlib
-import errno
-import fcntl
 import http.client
 import os
 import shutil
@@ -20,20 +18,16 @@ from pathlib import Path
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from teamdesk.claim import Claim, Refusal, claim_folder, claim_port
 from teamdesk.embedded import Postgres, ServiceError, Valkey
 from teamdesk.processes import MARK, Console, Keeper, Process, end, left_behind
 
 ROOT = Path(__file__).resolve().parent.parent
-NEEDED_BYTES = 200 * 1024**2  # a fresh cluster is 50 MB, its write-ahead log as much again
 WEB_STOP_SECONDS = 15  # gunicorn's graceful timeout is 10
 
 _CELERY = ("-m", "celery", "--quiet", "-A", "teamdesk")
 # Celery warns root because of pickled messages; ours are JSON, and the socket is ours alone.
 _ROOT_IS_FINE = "ignore:You're running the worker with superuser privileges"
-
-
-class Refusal(Exception):
-    """TeamDesk cannot run here; the message says why, for a person."""
 
 
 class Launcher:
@@ -51,15 +45,21 @@ class Launcher:
         self.errand: Process | None = None
         self.logins = ""
         self.stages: list[list[Keeper]] = []  # in the order in which they are stopped
-        self._lock = None
+        self.claim: Claim | None = None
 
     def run(self) -> None:
         """Until interrupted. Raises Refusal, and stops whatever was started before."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._interrupt)
         try:
-            self._take_checkout()
-            self.listener = self._take_port()
+            self.claim = claim_folder(self.var)
+            orphans = left_behind(str(self.var))
+            if orphans:
+                self.say(f"Stopping {len(orphans)} processes that an earlier start left behind.")
+                end(orphans, self.grace_seconds + 5)
+            self.listener = claim_port(self.port)
+            self.port = self.listener.getsockname()[1]
+            self.claim.tell(f"process {os.getpid()}, http://127.0.0.1:{self.port}/")
             self._start_services()
             self._prepare_database()
             if not self.interrupts:
@@ -80,49 +80,6 @@ class Launcher:
                 keeper.kept.hurry()
             if self.errand:
                 self.errand.hurry()
-
-    # Before anything is started
-
-    def _take_checkout(self):
-        """One launcher for each var/. What a killed one left running is stopped first."""
-        self.var.mkdir(parents=True, exist_ok=True)
-        self._lock = (self.var / "launcher.lock").open("a+")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._lock.seek(0)
-            who = self._lock.read().strip()
-            raise Refusal(f"TeamDesk already runs from this folder ({who}).") from None
-        (self.var / "static").mkdir(exist_ok=True)
-        free = shutil.disk_usage(self.var).free
-        if free < NEEDED_BYTES:
-            raise Refusal(
-                f"{self.var} has {free // 1024**2} MB free; "
-                f"{NEEDED_BYTES // 1024**2} MB are needed."
-            )
-        orphans = left_behind(str(self.var))
-        if orphans:
-            self.say(f"Stopping {len(orphans)} processes that an earlier start left behind.")
-            end(orphans, self.grace_seconds + 5)
-
-    def _take_port(self) -> socket.socket:
-        """Listens already now: nobody else can take the port, and no visitor is refused while the
-        web process is started again."""
-        try:
-            listener = socket.create_server(("127.0.0.1", self.port), backlog=512)
-        except OSError as error:
-            reason = {
-                errno.EADDRINUSE: "is in use by another program",
-                errno.EACCES: "may not be used by this user",
-            }.get(error.errno, f"cannot be used: {error.strerror}")
-            raise Refusal(
-                f"Port {self.port} of 127.0.0.1 {reason}; choose another: bin/up --port N"
-            ) from None
-        self.port = listener.getsockname()[1]
-        self._lock.truncate(0)
-        self._lock.write(f"process {os.getpid()}, http://127.0.0.1:{self.port}/")
-        self._lock.flush()
-        return listener
 
     # Start
 
@@ -250,7 +207,7 @@ class Launcher:
                 keeper.kept.ask_to_stop()
             for keeper in stage:
                 keeper.kept.wait(max(WEB_STOP_SECONDS, self.grace_seconds + 10))
-        if self._lock and running:
+        if running:
             end(left_behind(str(self.var)), 1)
         for keeper in reversed(self.services):
             keeper.kept.stop()

@@ -16,8 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from teamdesk import launcher
-from teamdesk.launcher import Launcher, Refusal
+from teamdesk import claim
 from teamdesk.processes import left_behind
 from tests import services
 
@@ -277,18 +276,17 @@ def test_a_port_in_use_is_said_before_anything_is_started(up):
     assert not (one.var / "postgres").exists()
 
 
-def test_a_full_disk_is_said_before_anything_is_started(settings, tmp_path, monkeypatch):
-    settings.TEAMDESK_VAR = tmp_path / "var"
+def test_a_full_disk_is_said_before_anything_is_started(tmp_path, monkeypatch):
     usage = type("Usage", (), {"free": 3 * 1024**2})
-    monkeypatch.setattr(launcher.shutil, "disk_usage", lambda path: usage)
-    with pytest.raises(Refusal, match=r"has 3 MB free; 200 MB are needed"):
-        Launcher(0, demo=False)._take_checkout()
+    monkeypatch.setattr(claim.shutil, "disk_usage", lambda path: usage)
+    with pytest.raises(claim.Refusal, match=r"has 3 MB free; 200 MB are needed"):
+        claim.claim_folder(tmp_path / "var")
 
 
-def test_a_port_that_this_user_may_not_use_is_said(settings, monkeypatch):
+def test_a_port_that_this_user_may_not_use_is_said(monkeypatch):
     def refuse(*args, **kwargs):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(launcher.socket, "create_server", refuse)
-    with pytest.raises(Refusal, match=r"Port 80 of 127\.0\.0\.1 may not be used by this user"):
-        Launcher(80, demo=False)._take_port()
+    monkeypatch.setattr(claim.socket, "create_server", refuse)
+    with pytest.raises(claim.Refusal, match=r"Port 80 .* may not be used by this user"):
+        claim.claim_port(80)
