@@ -4,8 +4,9 @@ from django.utils import timezone, translation
 
 
 class PersonalSettingsMiddleware:
-    """Activates the logged-in person's language (else the browser's, chosen by LocaleMiddleware) and
-    time zone. The next request chooses its language anew; the zone ends with this one."""
+    """Activates the logged-in person's language and time zone. Without a language of their own it
+    is the browser's, chosen by LocaleMiddleware. The next request chooses its language anew; the
+    zone ends with this one."""
 
     def __init__(self, get_response):
         self.get_response = get_response
