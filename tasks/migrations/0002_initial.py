@@ -19,17 +19,17 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='backgroundtask',
             name='owner',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='background_tasks', to=settings.AUTH_USER_MODEL),
+            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='background_tasks', to=settings.AUTH_USER_MODEL, verbose_name='owner'),
         ),
         migrations.AddField(
             model_name='backgroundtask',
             name='team',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='background_tasks', to='tickets.team'),
+            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='background_tasks', to='tickets.team', verbose_name='team'),
         ),
         migrations.AddField(
             model_name='backgroundtask',
             name='ticket',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='background_tasks', to='tickets.ticket'),
+            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='background_tasks', to='tickets.ticket', verbose_name='ticket'),
         ),
         migrations.AddConstraint(
             model_name='dispatcherstatus',
@@ -38,7 +38,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='taskattempt',
             name='task',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='attempts', to='tasks.backgroundtask'),
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='attempts', to='tasks.backgroundtask', verbose_name='background task'),
         ),
         migrations.AddIndex(
             model_name='backgroundtask',

@@ -37,10 +37,20 @@ class BackgroundTask(models.Model):
     dedup_key = models.CharField(_("dedup key"), max_length=200, null=True, blank=True)
     payload = models.JSONField(_("payload"), default=dict, blank=True)
     ticket = models.ForeignKey(
-        "tickets.Ticket", models.SET_NULL, null=True, blank=True, related_name="background_tasks"
+        "tickets.Ticket",
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="background_tasks",
+        verbose_name=_("ticket"),
     )
     team = models.ForeignKey(
-        "tickets.Team", models.SET_NULL, null=True, blank=True, related_name="background_tasks"
+        "tickets.Team",
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="background_tasks",
+        verbose_name=_("team"),
     )
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -48,6 +58,7 @@ class BackgroundTask(models.Model):
         null=True,
         blank=True,
         related_name="background_tasks",
+        verbose_name=_("owner"),
     )
     reminder_revision = models.PositiveIntegerField(_("reminder revision"), null=True, blank=True)
     progress_done = models.PositiveBigIntegerField(_("done"), default=0)

@@ -24,7 +24,12 @@ class TaskAttemptQuerySet(models.QuerySet):
 class TaskAttempt(models.Model):
     """One row per claimed attempt; open until an arrow out of RUNNING closes it."""
 
-    task = models.ForeignKey("tasks.BackgroundTask", models.CASCADE, related_name="attempts")
+    task = models.ForeignKey(
+        "tasks.BackgroundTask",
+        models.CASCADE,
+        related_name="attempts",
+        verbose_name=_("background task"),
+    )
     run = models.PositiveIntegerField(_("run"))
     attempt = models.PositiveIntegerField(_("attempt"))
     execution_id = models.UUIDField(_("execution"), unique=True)

@@ -59,7 +59,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('role', models.CharField(choices=[('viewer', 'viewer'), ('agent', 'agent'), ('lead', 'lead')], default='agent', max_length=10, verbose_name='role')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to=settings.AUTH_USER_MODEL)),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to=settings.AUTH_USER_MODEL, verbose_name='user')),
             ],
             options={
                 'verbose_name': 'membership',
@@ -73,7 +73,7 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=100, unique=True, verbose_name='name')),
                 ('slug', models.SlugField(unique=True, verbose_name='short name')),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
-                ('members', models.ManyToManyField(related_name='teams', through='tickets.Membership', to=settings.AUTH_USER_MODEL)),
+                ('members', models.ManyToManyField(related_name='teams', through='tickets.Membership', to=settings.AUTH_USER_MODEL, verbose_name='members')),
             ],
             options={
                 'verbose_name': 'team',
@@ -84,7 +84,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='membership',
             name='team',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='tickets.team'),
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='tickets.team', verbose_name='team'),
         ),
         migrations.CreateModel(
             name='Ticket',
@@ -125,8 +125,8 @@ class Migration(migrations.Migration):
                 ('cause', models.CharField(max_length=200, verbose_name='cause')),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), verbose_name='created')),
                 ('read_at', models.DateTimeField(blank=True, null=True, verbose_name='read')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='notifications', to=settings.AUTH_USER_MODEL)),
-                ('ticket', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='notifications', to='tickets.ticket')),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='notifications', to=settings.AUTH_USER_MODEL, verbose_name='user')),
+                ('ticket', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='notifications', to='tickets.ticket', verbose_name='ticket')),
             ],
             options={
                 'verbose_name': 'notification',
@@ -142,8 +142,8 @@ class Migration(migrations.Migration):
                 ('body', models.TextField(verbose_name='text')),
                 ('is_public', models.BooleanField(default=True, verbose_name='public')),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), verbose_name='created')),
-                ('author', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('ticket', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='comments', to='tickets.ticket')),
+                ('author', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='author')),
+                ('ticket', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='comments', to='tickets.ticket', verbose_name='ticket')),
             ],
             options={
                 'verbose_name': 'comment',
@@ -165,8 +165,8 @@ class Migration(migrations.Migration):
                 ('new_text', models.TextField(blank=True, default='', verbose_name='new')),
                 ('version', models.PositiveIntegerField(verbose_name='version')),
                 ('at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), verbose_name='at')),
-                ('actor', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('ticket', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='tickets.ticket')),
+                ('actor', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='actor')),
+                ('ticket', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='tickets.ticket', verbose_name='ticket')),
             ],
             options={
                 'verbose_name': 'history entry',

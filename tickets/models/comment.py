@@ -9,9 +9,16 @@ from django.utils.translation import gettext_lazy as _
 class Comment(models.Model):
     """``is_public``: a reply the requester may read; otherwise an internal note."""
 
-    ticket = models.ForeignKey("tickets.Ticket", models.CASCADE, related_name="comments")
+    ticket = models.ForeignKey(
+        "tickets.Ticket", models.CASCADE, related_name="comments", verbose_name=_("ticket")
+    )
     author = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        verbose_name=_("author"),
     )
     author_text = models.CharField(_("author as it was"), max_length=200, blank=True, default="")
     body = models.TextField(_("text"))

@@ -65,9 +65,19 @@ class Notification(models.Model):
     a handler runs. ``text`` is data (a ticket's subject, an export's rows): the sentence
     around it is made when shown, in the reader's language."""
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="notifications")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        related_name="notifications",
+        verbose_name=_("user"),
+    )
     ticket = models.ForeignKey(
-        "tickets.Ticket", models.CASCADE, null=True, blank=True, related_name="notifications"
+        "tickets.Ticket",
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="notifications",
+        verbose_name=_("ticket"),
     )
     kind = models.CharField(_("kind"), max_length=20, choices=NotificationKind)
     text = models.TextField(_("text"), blank=True, default="")

@@ -36,7 +36,10 @@ class Team(models.Model):
     name = models.CharField(_("name"), max_length=100, unique=True)
     slug = models.SlugField(_("short name"), unique=True)
     members = models.ManyToManyField(
-        settings.AUTH_USER_MODEL, through="Membership", related_name="teams"
+        settings.AUTH_USER_MODEL,
+        through="Membership",
+        related_name="teams",
+        verbose_name=_("members"),
     )
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
@@ -74,8 +77,12 @@ def _active_people():
 
 
 class Membership(models.Model):
-    team = models.ForeignKey(Team, models.CASCADE, related_name="memberships")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
+    team = models.ForeignKey(
+        Team, models.CASCADE, related_name="memberships", verbose_name=_("team")
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships", verbose_name=_("user")
+    )
     role = models.CharField(_("role"), max_length=10, choices=Role, default=Role.AGENT)
 
     class Meta:

@@ -32,9 +32,16 @@ class TicketEvent(models.Model):
     or deleted. ``version`` is the ticket's version after the change.
     """
 
-    ticket = models.ForeignKey("tickets.Ticket", models.CASCADE, related_name="events")
+    ticket = models.ForeignKey(
+        "tickets.Ticket", models.CASCADE, related_name="events", verbose_name=_("ticket")
+    )
     actor = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        verbose_name=_("actor"),
     )
     actor_text = models.CharField(_("actor as it was"), max_length=200, blank=True, default="")
     reason = models.CharField(_("rule"), max_length=200, blank=True, default="")
