@@ -79,14 +79,15 @@ def main() -> int:
     catalogue = polib.pofile(str(CATALOGUE), wrapwidth=100)
     known = {key_of(entry): entry for entry in catalogue if not entry.obsolete}
     wanted = used()
-    for key in known.keys() - wanted.keys():
-        print(f"Gone: {known[key].msgid!r}, was {known[key].msgstr or known[key].msgstr_plural!r}")
+    for key in [key for key in known if key not in wanted]:
+        was = known[key].msgstr or known[key].msgstr_plural
+        sys.stdout.write(f"Gone: {known[key].msgid!r}, was {was!r}\n")
     catalogue[:] = [_merged(known.get(key), key, message) for key, message in wanted.items()]
     catalogue.save()
     catalogue.save_as_mofile(str(COMPILED))
     missing = [entry for entry in catalogue if not entry.translated()]
     for entry in missing:
-        print(f"To translate: {entry.msgid!r}")
+        sys.stdout.write(f"To translate: {entry.msgid!r}\n")
     return 1 if missing else 0
 
 
