@@ -64,7 +64,7 @@ class TicketEvent(models.Model):
         ]
 
     def __str__(self):
-        return f"#{self.ticket_id} {self.kind} {self.field}".strip()
+        return f"#{self.ticket_id} {self.get_kind_display()} {self.field_display}".strip()
 
     # Questions: how it reads, in the reader's language and time zone
 
