@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tickets.models import Team, Ticket, TicketPriority, TicketStatus, User
+from tickets.models.editable import COMMAS
 
 SORTS = ("updated", "created", "due", "priority", "status", "subject", "id")
 
@@ -72,7 +73,7 @@ class Tags(forms.MultipleChoiceField):
 
     def to_python(self, value):
         parts = [value] if isinstance(value, str) else list(value or ())
-        words = [LooseText().to_python(word) for part in parts for word in str(part).split(",")]
+        words = [LooseText().to_python(word) for part in parts for word in COMMAS.split(str(part))]
         return [word for word in words if word]
 
     def validate(self, value):

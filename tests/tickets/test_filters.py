@@ -60,6 +60,7 @@ def test_another_teams_id_is_an_error_and_never_widens_what_is_seen(make, bob, b
         ("tags=red", ["a"]),
         ("tag=red&tag=blue", ["a"]),
         ("tags=blue,red", ["a"]),
+        ("tags=blue，red", ["a"]),
         ("tags=blue", ["a", "b"]),
         ("assignee=me", ["b"]),
         ("assignee=none", ["a"]),

@@ -16,7 +16,7 @@ from .ticket_status import TicketPriority, TicketStatus
 
 MAX_TAGS = 20
 MAX_TAG_LENGTH = 50
-_COMMAS = re.compile("[,，、\n]")
+COMMAS = re.compile("[,，、\n]")
 
 
 def clean_text(value, *, max_length: int | None = None, required: bool = False) -> str:
@@ -96,7 +96,7 @@ class Tags(Text):
         parts = [value] if isinstance(value, str) else list(value or ())
         tags: dict[str, str] = {}
         for part in parts:
-            for word in _COMMAS.split(str(part)):
+            for word in COMMAS.split(str(part)):
                 tag = " ".join(clean_text(word, max_length=MAX_TAG_LENGTH).split())
                 if tag:
                     tags.setdefault(tag.casefold(), tag)

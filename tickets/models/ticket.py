@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now, Upper
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from .discussing import TicketDiscussing
 from .editing import TicketEditing
@@ -76,8 +77,8 @@ class Ticket(TicketEditing, TicketDiscussing, TicketReminding, models.Model):
     created_at = models.DateTimeField(_("created"), db_default=Now())
     updated_at = models.DateTimeField(_("updated"), db_default=Now())
     first_responded_at = models.DateTimeField(_("first response"), null=True, blank=True)
-    resolved_at = models.DateTimeField(_("resolved"), null=True, blank=True)
-    closed_at = models.DateTimeField(_("closed"), null=True, blank=True)
+    resolved_at = models.DateTimeField(pgettext_lazy("time", "resolved"), null=True, blank=True)
+    closed_at = models.DateTimeField(pgettext_lazy("time", "closed"), null=True, blank=True)
 
     objects = TicketQuerySet.as_manager()
 

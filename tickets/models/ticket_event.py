@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils import formats, timezone
 from django.utils.dateparse import parse_datetime
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext, gettext_noop, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from .ticket_status import TicketPriority, TicketStatus
@@ -17,7 +17,7 @@ IMPORT_RULE = gettext_noop("import")
 
 
 class EventKind(models.TextChoices):
-    CREATED = "created", _("created")
+    CREATED = "created", pgettext_lazy("history", "created")
     IMPORTED = "imported", _("imported")
     CHANGED = "changed", _("changed")
     COMMENTED = "commented", _("commented")
