@@ -147,7 +147,7 @@ class TicketAdmin(Autocompleting, admin.ModelAdmin):
     list_max_show_all = 0
     list_per_page = 50
     list_select_related = ["team", "assignee"]
-    change_list_template = "admin/big_change_list.html"
+    change_list_template = "admin/tickets/ticket/change_list.html"
     list_display = [
         "id", "subject", "team", "status", "priority", "assignee", "due_at", "updated_at",
     ]  # fmt: skip
