@@ -64,10 +64,10 @@ def test_translations_are_chinese_and_end_as_their_originals_do(catalogue):
             for english, chinese in ((".", "。"), ("…", "…")):
                 if entry.msgid.endswith(english) != text.endswith(chinese):
                     wrong.append(text)
-            if entry.msgid.endswith(":") and not text.endswith("："):
+            if entry.msgid.endswith(":") and not text.endswith(":"):
                 wrong.append(text)
             # Latin punctuation after a Chinese character.
-            if re.search(r"[\u4e00-\u9fff][,.;:!?](?!\w)", text):
+            if re.search(r"[\u4e00-\u9fff][,.;!?](?!\w)", text):
                 wrong.append(text)
     assert wrong == []
 
