@@ -9,7 +9,7 @@ import time
 import pytest
 
 from tests import services
-from tests.chromium import browser_executable  # noqa: F401  a fixture
+from tests.chromium import browser_executable, chromium  # noqa: F401  fixtures
 from tests.concurrency import actor  # noqa: F401  a fixture
 from tests.processes import processes  # noqa: F401  a fixture
 

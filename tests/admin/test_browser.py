@@ -4,10 +4,9 @@ import os
 import uuid
 
 import pytest
-from django.db import connections
 from django.urls import reverse
 from django.utils import timezone
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from tasks.models import BackgroundTask, DispatcherStatus, TaskAttempt
 from tickets.models import Ticket
@@ -16,29 +15,15 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def browser(monkeypatch, browser_executable):
-    # Playwright's loop lives in this thread; Django's ORM is used between its calls, not in them.
-    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=browser_executable, args=["--no-sandbox"]
-        )
-        yield chromium
-        chromium.close()
-        # Inside Playwright's loop this thread has a database connection of its own.
-        connections.close_all()
-
-
-@pytest.fixture
 def violations():
     return []
 
 
 @pytest.fixture
-def open_page(live_server, browser, client, root, violations):
+def open_page(live_server, chromium, client, root, violations):
     """``open_page(path)``: root's page, whose policy violations and errors are collected."""
     client.force_login(root)
-    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    context = chromium.new_context(viewport={"width": 1400, "height": 900})
     context.add_cookies(
         [{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}]
     )
@@ -55,7 +40,8 @@ def open_page(live_server, browser, client, root, violations):
         assert page.goto(live_server.url + path).ok
         return page
 
-    return open_path
+    yield open_path
+    context.close()
 
 
 @pytest.fixture

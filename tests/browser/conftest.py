@@ -4,25 +4,8 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import expect, sync_playwright
 
 from tickets.models import Notification, Ticket
-
-expect.set_options(timeout=20_000)
-
-
-@pytest.fixture(scope="module")
-def chromium(browser_executable):
-    with pytest.MonkeyPatch.context() as patch:
-        # Playwright's loop lives in this thread; the ORM is used between its calls, not in them.
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(
-                executable_path=browser_executable,
-                args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-            )
-            yield browser
-            browser.close()
 
 
 @pytest.fixture

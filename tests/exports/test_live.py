@@ -3,8 +3,7 @@
 import csv
 
 import pytest
-from django.db import connections
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from exports.models import Export
 from tasks.lease import Lease
@@ -14,31 +13,18 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def page(live_server, browser_executable, client, alice, monkeypatch):
+def page(live_server, chromium, client, alice):
     """Alice's, logged in. Whatever the console complains about fails the test."""
-    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
     client.force_login(alice)
     complaints = []
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=browser_executable, args=["--no-sandbox"]
-        )
-        page = chromium.new_context(base_url=live_server.url).new_page()
-        page.context.add_cookies(
-            [
-                {
-                    "name": "sessionid",
-                    "value": client.cookies["sessionid"].value,
-                    "url": live_server.url,
-                }
-            ]
-        )
-        page.on("console", lambda told: complaints.append(told.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        yield page
-        chromium.close()
-        # Inside Playwright's loop this thread has a database connection of its own.
-        connections.close_all()
+    context = chromium.new_context(base_url=live_server.url)
+    session = client.cookies["sessionid"].value
+    context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
+    page = context.new_page()
+    page.on("console", lambda told: complaints.append(told.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    yield page
+    context.close()
     assert complaints == []
 
 

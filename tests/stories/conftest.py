@@ -1,8 +1,6 @@
 import pytest
 import requests
 
-from tests.browser.conftest import chromium  # noqa: F401  a fixture
-
 
 @pytest.fixture(autouse=True)
 def _fast_passwords():

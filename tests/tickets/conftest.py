@@ -63,7 +63,7 @@ class Other(threading.Thread):
                 self.pid = cursor.fetchone()[0]
             self._connected.set()
             self.value = self.work()
-        except BaseException as error:  # noqa: BLE001  raised again where it is awaited
+        except BaseException as error:
             self.error = error
         finally:
             self._connected.set()
