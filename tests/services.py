@@ -75,3 +75,14 @@ def redis_client():
     import redis
 
     return redis.Redis(unix_socket_path=str(valkey.socket))
+
+
+@contextlib.contextmanager
+def valkey_killed():
+    """``kill -9`` of Valkey; it starts again, empty, at the end of the block."""
+    valkey.process.kill()
+    valkey.process.wait()
+    try:
+        yield
+    finally:
+        valkey.start()

@@ -195,8 +195,9 @@ def test_sigterm_stops_all_its_processes_and_only_those(up, wait_until):
         wait_until(one.ready, "readiness", 60)
         assert "Starting postgres" not in one.output
         assert "Starting valkey" not in one.output
+        everyone = 1 + 2 + (1 + 2) + (1 + 1) + 1  # web, workers with their pools, beat
+        wait_until(lambda: len(one.all_processes()) >= everyone, "all processes")
         processes = one.all_processes()
-        assert len(processes) >= 1 + 2 + (1 + 2) + (1 + 1) + 1  # web, workers, beat
         one.process.terminate()
         assert one.process.wait(60) == 0
         assert one.output.rstrip().endswith("Stopped.")
