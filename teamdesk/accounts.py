@@ -1,7 +1,5 @@
 """Logging in, and how a person likes to see things."""
 
-import zoneinfo
-
 from django import forms
 from django.conf import settings
 from django.contrib import messages
@@ -19,6 +17,7 @@ from django.views.i18n import set_language
 
 from tickets.forms import Styled
 from tickets.models import User
+from tickets.models.user import time_zones
 
 
 class LogInForm(Styled, AuthenticationForm):
@@ -91,7 +90,7 @@ def _profile_page(request, form=None, password_form=None):
     page = {
         "form": form or ProfileForm(instance=request.user),
         "password_form": password_form or ChangePasswordForm(request.user),
-        "time_zones": sorted(zoneinfo.available_timezones()),
+        "time_zones": sorted(time_zones()),
     }
     wrong = page["form"].errors or page["password_form"].errors
     return render(request, "accounts/profile.html", page, status=422 if wrong else 200)

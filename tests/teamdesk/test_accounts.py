@@ -71,7 +71,7 @@ def test_the_profile_is_saved(client, alice):
     assert b'lang="zh-hans" data-bs-theme="dark">' in page
 
 
-@pytest.mark.parametrize("zone", ["Mars/Olympus", "../etc/passwd", "x" * 100, "nul\0"])
+@pytest.mark.parametrize("zone", ["Mars/Olympus", "localtime", "../etc/passwd", "x" * 100, "nul\0"])
 def test_an_unknown_zone_is_refused_and_nothing_typed_is_lost(client, alice, zone):
     client.force_login(alice)
     fields = {"first_name": "Ada", "last_name": "Byron", "time_zone": zone}

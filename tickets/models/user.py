@@ -15,8 +15,13 @@ class Theme(models.TextChoices):
     DARK = "dark", _("dark")
 
 
+def time_zones() -> set[str]:
+    """Names of zones. Not the machine's own, which PostgreSQL, the writer of exports, has not."""
+    return zoneinfo.available_timezones() - {"localtime", "Factory"}
+
+
 def validate_time_zone(name: str) -> None:
-    if name and name not in zoneinfo.available_timezones():
+    if name and name not in time_zones():
         raise ValidationError(_("“%(name)s” is not a known time zone."), params={"name": name})
 
 
