@@ -17,7 +17,7 @@ from tasks import queue, recovery, registry
 from tasks.errors import describe
 from tasks.models import BackgroundTask, DispatcherStatus, TaskStatus
 from tasks.queue import QueueUnreachable
-from tasks.records import Verdict, judge
+from tasks.records import Record, Verdict, judge
 from tasks.transactions import repeating
 
 logger = logging.getLogger(__name__)
@@ -75,7 +75,8 @@ def dispatch_once(wait_seconds: float = 0) -> Report:
     with _only_round(wait_seconds):
         report, faults = Report(), []
         DispatcherStatus.record_start()
-        _try(faults, "hand-over", lambda: _scan(report), lambda: _promote(report))
+        if _try(faults, "hand-over", lambda: _scan(report)):
+            _try(faults, "promotion", lambda: _promote(report))
         _try(faults, "recovery", lambda: _recover(report))
         for purge in registry.registered_purges():
             _try(faults, "purge", lambda purge=purge: _purge(purge, report))
@@ -88,16 +89,20 @@ def dispatch_once(wait_seconds: float = 0) -> Report:
     return report
 
 
-def _try(faults: list[str], name: str, *steps: Callable[[], None]) -> None:
-    """Run ``steps`` until one fails; that is noted and must not stop the round's other parts."""
+def _try(faults: list[str], name: str, step: Callable[[], None]) -> bool:
+    """Run a step of the round; its failure is noted and must not stop the other steps. False only
+    when the queue was out of reach, so that nobody asks it again in this round."""
     try:
-        for step in steps:
-            step()
-    except (QueueUnreachable, DatabaseError) as error:
+        step()
+    except QueueUnreachable as error:
+        faults.append(f"{name}: {describe(error)}")
+        return False
+    except DatabaseError as error:
         faults.append(f"{name}: {describe(error)}")
     except Exception as error:
         logger.exception("The round's %s failed", name)
         faults.append(f"{name}: {describe(error)}")
+    return True
 
 
 @contextmanager
@@ -166,8 +171,7 @@ def _hand_over(batch: Tasks, report: Report, recheck: bool = False) -> set[int]:
     failed = [task for task in batch if verdicts[task.pk] == Verdict.FAILED]
     to_add = [task for task in batch if verdicts[task.pk] == Verdict.ADD]
     for task in failed:
-        record = view.records[task.pk]
-        status = recovery.queue_said_failed(task, record.attempt, record.error)
+        status = _queue_said_failed(task, view.records[task.pk])
         report.failed += status == TaskStatus.FAILED
         if status == TaskStatus.WAITING:
             to_add.append(_reread(task))
@@ -184,6 +188,14 @@ def _hand_over(batch: Tasks, report: Report, recheck: bool = False) -> set[int]:
         report.enqueued += added
     changed = {task.pk: task for task in to_add}
     return _stamp([changed.get(task.pk, task) for task in batch])
+
+
+def _queue_said_failed(task: BackgroundTask, record: Record) -> TaskStatus | None:
+    try:
+        return recovery.queue_said_failed(task, record.attempt, record.error)
+    except DatabaseError as error:
+        logger.warning("%s could not be charged for its failure: %s", task, describe(error))
+        return None
 
 
 def _reread(task: BackgroundTask) -> BackgroundTask | None:
@@ -208,10 +220,15 @@ def _add(tasks: Tasks) -> int:
             raise
         except Exception as error:
             logger.exception("%s could not be enqueued", task)
-            BackgroundTask.objects.waiting().filter(pk=task.pk, run=task.run).update(
-                last_error=f"Could not be enqueued: {describe(error)}"
-            )
+            _note(task, f"Could not be enqueued: {describe(error)}")
     return added
+
+
+def _note(task: BackgroundTask, error: str) -> None:
+    try:
+        BackgroundTask.objects.waiting().filter(pk=task.pk, run=task.run).update(last_error=error)
+    except DatabaseError as refusal:
+        logger.warning("%s could not be told of it: %s", task, describe(refusal))
 
 
 @repeating

@@ -45,14 +45,8 @@ def recover(task: BackgroundTask) -> TaskStatus | None:
 
     The age is judged again in the UPDATE itself.
     """
-    locked = (
-        BackgroundTask.objects.filter(pk=task.pk)
-        .order_by("pk")
-        .select_for_update(skip_locked=True)
-        .values_list("pk", flat=True)
-    )
-    if not locked:
-        return None  # someone is changing it at this moment; the next round looks again
+    if not _locked(task):
+        return None
     expired = BackgroundTask.objects.with_expired_lease().filter(
         pk=task.pk, run=task.run, execution_id=task.execution_id
     )
@@ -74,6 +68,12 @@ def recover(task: BackgroundTask) -> TaskStatus | None:
     return status
 
 
+def _locked(task: BackgroundTask) -> bool:
+    """False: someone is changing it at this moment; the round goes on, the next looks again."""
+    row = BackgroundTask.objects.filter(pk=task.pk).order_by("pk")
+    return bool(row.select_for_update(skip_locked=True).values_list("pk", flat=True))
+
+
 @repeating
 def queue_said_failed(task: BackgroundTask, record_attempt: int, error: str) -> TaskStatus | None:
     """WAITING → WAITING after a wait, or FAILED when attempts are used up. None: not any more.
@@ -83,11 +83,13 @@ def queue_said_failed(task: BackgroundTask, record_attempt: int, error: str) -> 
 
     Args:
         task: as scanned; its run and attempt are the guard.
-        record_attempt: the attempt that the record is about. The one after ``task.attempt`` means
-            that the process died before its claim, which costs that attempt now.
+        record_attempt: the attempt that the record is about. A later one than ``task.attempt``
+            means that the process died before its claim, which costs the next attempt now.
     """
+    if not _locked(task):
+        return None
     kind = registry.kind(task.kind)
-    attempt = max(task.attempt, record_attempt)
+    attempt = task.attempt + (record_attempt > task.attempt)
     mine = BackgroundTask.objects.filter(
         pk=task.pk,
         run=task.run,

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import DatabaseError
 from django.db.models import F
 from django.db.models.functions import Now
 
@@ -196,6 +197,32 @@ def test_a_failed_record_of_an_unclaimed_message_costs_an_attempt(notes, empty_q
     assert "before the claim" in task.last_error
 
 
+def test_a_failed_record_of_an_absurd_attempt_costs_one(notes, empty_queue):
+    task = enqueue("NOTE")
+    dispatch_once()
+    absurd = {"state": "failed", "attempt": 10**12}
+    empty_queue.hset(f"teamdesk:job:{task.job_id}", mapping=absurd)
+    minutes_pass()
+    dispatch_once()
+    task.refresh_from_db()
+    assert (task.status, task.attempt) == (TaskStatus.WAITING, 1)
+
+
+def test_a_scan_that_fails_does_not_keep_due_jobs_from_being_promoted(notes, monkeypatch):
+    task = enqueue("NOTE", run_at=in_days(1))
+    dispatch_once()
+    BackgroundTask.objects.filter(pk=task.pk).update(run_at=Now())
+    monkeypatch.setattr("tasks.dispatcher._database_now", lambda: in_days(2))
+
+    def broken(*args):
+        raise DatabaseError("this row is broken")
+
+    monkeypatch.setattr("tasks.dispatcher._scan", broken)
+    with pytest.raises(RoundFault, match="this row is broken") as fault:
+        dispatch_once()
+    assert fault.value.report.promoted == 1
+
+
 def test_a_queue_that_says_completed_is_overruled(notes, empty_queue):
     task = enqueue("NOTE")
     dispatch_once()
@@ -233,8 +260,6 @@ def test_a_lease_that_was_renewed_in_time_is_left_alone(notes):
 
 
 def test_one_row_that_cannot_be_recovered_blocks_nobody(notes, monkeypatch):
-    from django.db import DatabaseError
-
     from tasks import recovery
 
     tasks = [enqueue("NOTE") for _ in range(3)]

@@ -1,6 +1,7 @@
 """Two connections in a forced order: whoever comes second finds 0 rows, and that is no error."""
 
 import threading
+from datetime import timedelta
 
 import pytest
 from django.db import connection, connections, transaction
@@ -24,8 +25,6 @@ def task(notes):
 
 
 def expire(task):
-    from datetime import timedelta
-
     BackgroundTask.objects.filter(pk=task.pk).update(updated_at=Now() - timedelta(seconds=121))
 
 
@@ -98,6 +97,26 @@ def test_recovery_steps_past_a_row_that_is_being_renewed(task, actor):
     assert recovery.recover_expired_leases(5) == (0, 0)
     worker.commit()
     assert reread(task).status == TaskStatus.RUNNING
+
+
+def test_a_failed_job_whose_row_another_holds_blocks_nobody(task, actor, empty_queue):
+    dispatch_once()
+    queue.mark_failed(task.job_id, queue.view_of([task]).records[task.pk].message, "signal 9")
+    BackgroundTask.objects.update(dispatched_at=Now() - timedelta(minutes=1))
+    enqueue("NOTE")
+    empty_queue.zadd("teamdesk:delayed", {enqueue("LONG_NOTE").job_id: 1})
+    editor = actor("editor")
+    editor.begin()
+    editor.do(lambda: BackgroundTask.objects.select_for_update().get(pk=task.pk).pk)
+    dispatcher = actor("dispatcher")
+    try:
+        report = dispatcher.start(dispatch_once).result(10)
+    finally:
+        editor.commit()
+    assert report.enqueued == 2
+    assert reread(task).attempt == 0
+    dispatch_once()
+    assert reread(task).attempt == 1
 
 
 def test_a_renewal_that_comes_after_recovery_is_refused(task, actor):
