@@ -4,7 +4,7 @@ import logging
 
 from billiard.common import terminate_handler_fired
 from celery import shared_task, signals
-from django.db import close_old_connections, connections
+from django.db import InterfaceError, OperationalError, close_old_connections, connections
 from django.db.backends.signals import connection_created
 
 from tasks import queue, registry
@@ -28,6 +28,30 @@ def run_job(
     """Run one job to the end of its attempt. Returns the status it left the task in, or None when
     the claim was refused or the lease was lost: both are normal life, not errors."""
     job = f"{task_id}:{run}"
+    try:
+        lease = _claim(task_id, run, message, published_at, worker)
+    except (OperationalError, InterfaceError) as error:
+        # The database was out of reach, or someone holds the row for long. No attempt began and
+        # none is charged: the queue is done with this message, and the dispatcher sends another.
+        logger.warning("Task %s could not be claimed: %s", job, describe(error))
+        queue.mark_ended(job, message)
+        return None
+    if lease is None:
+        return None
+    queue.mark_claimed(job, message, lease.task.attempt)
+    try:
+        return _run(lease)
+    except LeaseLost as lost:
+        logger.warning("%s", lost)
+        return None
+    finally:
+        queue.mark_ended(job, message)
+
+
+def _claim(
+    task_id: int, run: int, message: str, published_at: int, worker: str
+) -> Lease | None:
+    job = f"{task_id}:{run}"
     task = BackgroundTask.objects.filter(pk=task_id).only("kind").first()
     if task is None:
         logger.info(
@@ -39,15 +63,7 @@ def run_job(
     lease = Lease.claim(task_id, run, worker)
     if lease is None:
         _refused(task_id, run, message)
-        return None
-    queue.mark_claimed(job, message, lease.task.attempt)
-    try:
-        return _run(lease)
-    except LeaseLost as lost:
-        logger.warning("%s", lost)
-        return None
-    finally:
-        queue.mark_ended(job, message)
+    return lease
 
 
 def _run(lease: Lease) -> TaskStatus:
@@ -96,8 +112,8 @@ def _prepare_process(**kwargs):
 
 @signals.task_failure.connect
 def _record_failure(sender=None, task_id=None, exception=None, args=None, kwargs=None, **extra):
-    """Celery gave up on a message: a killed process, the hard time limit, a lost database. A fact
-    for the dispatcher, which decides."""
+    """Celery gave up on a message: a killed process, a database that was lost during the attempt. A
+    fact for the dispatcher, which decides."""
     if getattr(sender, "name", "") == queue.EXECUTE and kwargs and "task_id" in kwargs:
         job = f"{kwargs['task_id']}:{kwargs['run']}"
         queue.mark_failed(job, task_id or "", describe(exception))

@@ -11,7 +11,7 @@ from tasks import queue, recovery
 from tasks.dispatcher import RoundInProgress, dispatch_once
 from tasks.lease import Lease, LeaseLost
 from tasks.models import BackgroundTask, TaskStatus
-from tasks.worker import run_job
+from tasks.worker import execute, run_job
 from tests.tasks.kinds import write_note
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -236,6 +236,22 @@ def test_a_frozen_dispatcher_loses_its_lock(task, actor, monkeypatch, wait_until
     go_on.set()
     frozen.result(30)  # wakes, finds its work done, and does no harm
     assert reread(task).status == TaskStatus.WAITING
+
+
+def test_a_claim_that_waited_in_vain_costs_no_attempt(notes, actor, empty_queue):
+    task = enqueue("HANGS")  # it has but one
+    dispatch_once()
+    message = queue.view_of([task]).records[task.pk].message
+    person, worker = actor("person"), actor("worker")
+    person.begin()
+    person.do(lambda: BackgroundTask.objects.select_for_update().get(pk=task.pk).pk)
+    worker.do(lambda: connection.cursor().execute("SET lock_timeout = '1ms'").close())
+    job = {"task_id": task.pk, "run": 0}
+    worker.do(lambda: execute.apply(kwargs=job, task_id=message, throw=False))
+    person.commit()
+    BackgroundTask.objects.update(dispatched_at=Now() - timedelta(minutes=1))
+    assert dispatch_once().readded == 1
+    assert (reread(task).status, reread(task).attempt) == (TaskStatus.WAITING, 0)
 
 
 def test_enqueue_with_a_held_key_makes_a_claim_of_the_holder_wait(notes, actor):
