@@ -9,6 +9,7 @@ its way; every doubt is resolved by publishing once more, since the claim refuse
 """
 
 import logging
+import re
 import uuid
 from collections.abc import Iterable
 from datetime import datetime
@@ -32,6 +33,7 @@ TOMBSTONE_SECONDS = 60  # outlives a publisher that records a job which already 
 
 _PREFIX = "teamdesk:"
 _DELAYED = f"{_PREFIX}delayed"
+_JOB = re.compile(rb"[0-9]{1,18}:[0-9]{1,9}")
 
 # What a stalled or absent Redis may cost: a round stops at the first error, a worker goes on
 # without its record, the fast path gives up within its 250 ms.
@@ -62,7 +64,8 @@ def view_of(tasks: Iterable, patience: float = _PATIENCE_SECONDS) -> View:
     view = View(now=seconds * 1_000_000 + micros)
     for queue in registry.QUEUES:
         view.lengths[queue] = next(replies)
-        view.watermarks[queue] = int(next(replies) or 0)
+        mark = next(replies) or b""
+        view.watermarks[queue] = int(mark) if mark.isdigit() else 0
     for task in tasks:
         view.records[task.pk] = parse(next(replies), next(replies))
     return view
@@ -111,7 +114,11 @@ def due_jobs(now: datetime, limit: int) -> list[tuple[str, int]]:
         due = client.zrangebyscore(
             _DELAYED, "-inf", microseconds(now), start=0, num=limit, withscores=True
         )
-    return [(job.decode(), int(score)) for job, score in due]
+        strange = [job for job, _ in due if not _JOB.fullmatch(job)]
+        if strange:  # not ours; it must not keep others from being promoted
+            logger.warning("Removed from the delayed jobs: %r", strange)
+            client.zrem(_DELAYED, *strange)
+    return [(job.decode(), int(score)) for job, score in due if job not in strange]
 
 
 def drop_delayed(jobs: Iterable[tuple[str, int]]) -> None:

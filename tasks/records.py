@@ -78,18 +78,25 @@ def judge(task, record: Record | None, view: View) -> Verdict:
 
 
 def _is_lost(record: Record, queue: str, view: View) -> bool:
-    """Its list is empty, or a message published well after it has already started."""
+    """Its list is empty, or a message published well after it has already started.
+
+    What comes from the future was written before Redis's clock was set back, or by another Redis
+    that this one took over from: a record's age is then unknown, a watermark says nothing.
+    """
     patience = LOST_AFTER_SECONDS * 1_000_000
+    if record.at > view.now + patience:
+        return True
     if view.now - record.at < patience:
         return False
-    return view.lengths[queue] == 0 or view.watermarks[queue] >= record.at + patience
+    overtaken = record.at + patience <= view.watermarks[queue] <= view.now + patience
+    return view.lengths[queue] == 0 or overtaken
 
 
 def parse(fields: dict[bytes, bytes], score: float | None) -> Record | None:
     """The record in a hash as Redis returned it; None if there is none, or none to be read."""
     if not fields:
         return None
-    text = {key.decode(): value.decode(errors="replace") for key, value in fields.items()}
+    text = {key.decode(errors="replace"): fields[key].decode(errors="replace") for key in fields}
     try:
         return Record(
             state=State(text["state"]),
@@ -99,6 +106,6 @@ def parse(fields: dict[bytes, bytes], score: float | None) -> Record | None:
             error=text.get("error", ""),
             score=None if score is None else int(score),
         )
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, OverflowError):
         logger.warning("An unreadable queue record is replaced: %r", text)
         return None

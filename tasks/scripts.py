@@ -24,10 +24,13 @@ redis.call('ZREM', KEYS[2], ARGV[5])
 """)
 
 # KEYS record, watermark or ''. ARGV message, state, attempt or '', published at or 0, ttl, error.
-# Writes only if the record is of this message, or there is none yet; never to an earlier state.
+# Writes only if the record is of this message, or there is none yet; never to an earlier state. The
+# watermark only rises, unless it is ahead of a clock that was set back.
 MARK = Script("""
-if KEYS[2] ~= '' and tonumber(ARGV[4]) > tonumber(redis.call('GET', KEYS[2]) or '0') then
-    redis.call('SET', KEYS[2], ARGV[4])
+if KEYS[2] ~= '' then
+    local mark = tonumber(redis.call('GET', KEYS[2]) or '0') or 0
+    local ahead = mark > tonumber(redis.call('TIME')[1]) * 1000000 + 30000000
+    if tonumber(ARGV[4]) > mark or ahead then redis.call('SET', KEYS[2], ARGV[4]) end
 end
 local rank = {delayed = 0, waiting = 1, active = 2, failed = 3, completed = 4}
 local held = redis.call('HMGET', KEYS[1], 'message', 'state', 'attempt')

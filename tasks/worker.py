@@ -48,9 +48,7 @@ def run_job(
         queue.mark_ended(job, message)
 
 
-def _claim(
-    task_id: int, run: int, message: str, published_at: int, worker: str
-) -> Lease | None:
+def _claim(task_id: int, run: int, message: str, published_at: int, worker: str) -> Lease | None:
     job = f"{task_id}:{run}"
     task = BackgroundTask.objects.filter(pk=task_id).only("kind").first()
     if task is None:

@@ -153,6 +153,14 @@ def test_a_delayed_job_whose_task_ended_is_only_removed(notes, empty_queue):
     assert (empty_queue.llen("short"), empty_queue.zcard("teamdesk:delayed")) == (0, 0)
 
 
+def test_what_is_no_job_leaves_the_delayed_set_and_blocks_nobody(notes, empty_queue):
+    task = enqueue("NOTE")
+    strange = {"strange": 1, b"\xff:0": 2, f"{10**20}:0": 3}
+    empty_queue.zadd("teamdesk:delayed", strange | {task.job_id: 4})
+    dispatch_once()
+    assert empty_queue.zcard("teamdesk:delayed") == 0
+
+
 def test_a_message_that_comes_too_early_puts_the_job_back(notes, empty_queue):
     task = enqueue("NOTE", run_at=in_days(1))
     assert run_job(task.pk, 0, "message") is None

@@ -91,6 +91,20 @@ TOMORROW = NOW + timedelta(days=1)
             Verdict.NOTHING,
         ),
         (
+            "published before Redis's clock was set back",
+            waiting(),
+            record(State.WAITING, age=-3600),
+            view(),
+            Verdict.ADD,
+        ),
+        (
+            "a watermark from before the clock was set back",
+            waiting(),
+            record(State.WAITING, age=60),
+            view(watermark_age=-3600),
+            Verdict.NOTHING,
+        ),
+        (
             "lost but not due",
             waiting(is_due=False),
             record(State.WAITING, age=60),
@@ -199,6 +213,20 @@ def test_each_start_raises_the_watermark_and_none_lowers_it(task):
     assert queue.view_of([task]).watermarks["short"] == 30
 
 
+def test_a_watermark_from_before_the_clock_was_set_back_is_lowered(task, empty_queue):
+    now = microseconds(datetime.now(UTC))
+    empty_queue.set("teamdesk:watermark:short", now + 3600 * SECOND)
+    queue.mark_started(task.job_id, "m", "short", now)
+    assert queue.view_of([task]).watermarks["short"] == now
+
+
+def test_an_unreadable_watermark_counts_as_none(task, empty_queue):
+    empty_queue.set("teamdesk:watermark:short", "high")
+    assert queue.view_of([task]).watermarks["short"] == 0
+    queue.mark_started(task.job_id, "m", "short", 5)
+    assert queue.view_of([task]).watermarks["short"] == 5
+
+
 def test_a_delayed_job_is_dropped_only_at_the_score_that_was_seen(task, empty_queue):
     empty_queue.zadd("teamdesk:delayed", {"1:0": 5, "2:0": 6})
     queue.drop_delayed([("1:0", 5), ("2:0", 5)])
@@ -206,7 +234,13 @@ def test_a_delayed_job_is_dropped_only_at_the_score_that_was_seen(task, empty_qu
 
 
 @pytest.mark.parametrize(
-    "garbage", [{"state": "asleep"}, {"attempt": "x"}, {"state": "waiting", "attempt": "x"}]
+    "garbage",
+    [
+        {"state": "asleep"},
+        {"attempt": "x"},
+        {"state": "waiting", "attempt": "x"},
+        {b"\xff": b"\xff"},
+    ],
 )
 def test_an_unreadable_record_counts_as_none(task, empty_queue, garbage):
     empty_queue.hset(f"teamdesk:job:{task.job_id}", mapping=garbage)
