@@ -13,7 +13,7 @@ effect exists exactly when the task is completed. The four rules:
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 SHORT, LONG = "short", "long"
 QUEUES = (SHORT, LONG)
@@ -24,6 +24,10 @@ DEFAULT_LADDER = (60, 300, 1_800, 7_200, 21_600, 86_400)
 FREE_RETRIES = 100
 
 Effect = Callable[[], None]
+
+
+# A moment outside could not be read back by Python in every zone: one such row would stop a round.
+EARLIEST, LATEST = datetime(1900, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
 
 
 class UnknownKind(Exception):
@@ -38,8 +42,17 @@ class RetryLater(Exception):
     """Raised by a handler: try again at ``at``, without using up an attempt."""
 
     def __init__(self, at: datetime, reason: str = ""):
+        self.at = moment(at)
         super().__init__(reason or f"to be tried again at {at.isoformat()}")
-        self.at = at
+
+
+def moment(at: datetime) -> datetime:
+    """``at`` itself. Raises ValueError if it is no aware datetime of the years 1900 to 9998."""
+    if not isinstance(at, datetime) or at.utcoffset() is None:
+        raise ValueError(f"{at!r} is no datetime with a time zone.")
+    if not EARLIEST <= at < LATEST:
+        raise ValueError(f"{at!r} is not of the years 1900 to 9998.")
+    return at
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,10 @@ class BackgroundTask(models.Model):
                 | Q(status__in=LIVE, finished_at__isnull=True),
                 name="terminal_means_finished_at_is_set",
             ),
+            models.CheckConstraint(
+                condition=Q(run_at__gte=registry.EARLIEST, run_at__lt=registry.LATEST),
+                name="run_at_is_readable",
+            ),
             models.CheckConstraint(condition=Q(run__gte=0), name="run_is_not_negative"),
             models.CheckConstraint(condition=Q(attempt__gte=0), name="attempt_is_not_negative"),
         ]

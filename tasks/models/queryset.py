@@ -1,6 +1,7 @@
 """Which tasks: the dispatcher's selections, and the two verbs on many tasks."""
 
 import json
+import re
 from datetime import timedelta
 
 from django.conf import settings
@@ -13,6 +14,7 @@ from tasks import fast_path, queue, registry
 from .task_attempt import AttemptOutcome, TaskAttempt
 from .task_status import LIVE, TERMINAL, TaskStatus
 
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # in JSON, where a backslash is written as two
 PAYLOAD_LIMIT = 16 * 1024  # bytes of JSON; a payload carries ids, not objects
 
 # bulk_create cannot name a partial index, and DO NOTHING would lose the work of a caller whose
@@ -86,21 +88,23 @@ class BackgroundTaskQuerySet(models.QuerySet):
         Args:
             kind: the name of a registered handler.
             payload: JSON, at most 16 KiB; ids, not objects.
-            run_at: aware datetime; None means now, by the database's clock.
+            run_at: aware datetime of the years 1900 to 9998; None means now, by the database's
+                clock.
             dedup_key: "the same request": while a live task holds this key, that task is returned
                 and nothing is added. It never means "the data changed, run again".
             fast_path_wanted: bulk operations pass False and leave the hand-over to the dispatcher.
 
         Raises:
             registry.UnknownKind: no handler is registered under ``kind``.
-            ValueError: the payload is no JSON object or too large.
+            ValueError: the payload is no JSON object, too large or not storable, or ``run_at`` is no
+                such moment.
         """
         task = self.raw(
             _INSERT,
             {
                 "kind": kind,
                 "max_attempts": registry.known_kind(kind).max_attempts,
-                "run_at": run_at,
+                "run_at": run_at and registry.moment(run_at),
                 "dedup_key": dedup_key,
                 "payload": _encode(payload or {}),
                 "ticket": getattr(ticket, "pk", ticket),
@@ -149,6 +153,8 @@ def _encode(payload: dict) -> str:
         text = json.dumps(payload, ensure_ascii=False, allow_nan=False)
     except TypeError as error:
         raise ValueError(f"The payload is not JSON: {error}") from error
+    if _NUL.search(text):
+        raise ValueError("The payload has a NUL character, which PostgreSQL cannot store.")
     size = len(text.encode())
     if size > PAYLOAD_LIMIT:
         raise ValueError(f"The payload is {size} bytes, more than {PAYLOAD_LIMIT}; carry ids.")

@@ -1,7 +1,7 @@
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from tasks.models import BackgroundTask, TaskStatus
 from tasks.registry import UnknownKind
@@ -80,3 +80,33 @@ def test_it_refuses_a_kind_without_a_handler():
 def test_the_table_refuses_impossible_rows(broken):
     with pytest.raises(IntegrityError), transaction.atomic():
         BackgroundTask.objects.create(kind="NOTE", **broken)
+
+
+@pytest.mark.parametrize(
+    "run_at",
+    [
+        "tomorrow",
+        datetime(2026, 6, 1),
+        datetime.min.replace(tzinfo=timezone(timedelta(hours=8))),
+        datetime.max.replace(tzinfo=timezone(timedelta(hours=-8))),
+        datetime.max.replace(tzinfo=UTC),
+    ],
+    ids=str,
+)
+def test_a_time_that_cannot_be_read_back_is_refused(notes, run_at):
+    with pytest.raises(ValueError):
+        enqueue("NOTE", run_at=run_at)
+    assert not BackgroundTask.objects.exists()
+
+
+def test_the_database_itself_refuses_such_a_time(notes):
+    enqueue("NOTE")
+    with pytest.raises(IntegrityError, match="run_at_is_readable"), transaction.atomic():
+        connection.cursor().execute("UPDATE tasks_backgroundtask SET run_at = 'infinity'")
+
+
+def test_a_payload_that_cannot_be_stored_is_refused(notes):
+    with pytest.raises(ValueError, match="NUL"):
+        enqueue("NOTE", payload={"text": "a\0b"})
+    text = {"text": "a\\u0000b"}  # a backslash and six letters
+    assert enqueue("NOTE", payload=text).payload == text

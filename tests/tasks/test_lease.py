@@ -127,6 +127,19 @@ def test_retry_later_waits_until_then_and_costs_no_attempt(task, handler):
     assert (task.run_at, task.attempt, task.max_attempts) == (later, 1, 4)
 
 
+@pytest.mark.parametrize(
+    "at", [None, "soon", datetime(2030, 1, 1), datetime.max.replace(tzinfo=UTC)], ids=str
+)
+def test_retry_later_at_no_usable_time_is_a_failed_attempt(task, handler, at):
+    def postpone(task, lease):
+        raise RetryLater(at, "the office is closed")
+
+    handler(postpone, ladder=(60,))
+    assert run_job(task.pk, 0) == TaskStatus.WAITING
+    assert 55 < seconds_until_due(task) <= 60
+    assert "ValueError" in task.last_error
+
+
 def test_retry_later_is_free_a_hundred_times_only(task, handler):
     def postpone(task, lease):
         raise RetryLater(datetime.now(UTC))
