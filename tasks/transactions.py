@@ -1,11 +1,15 @@
 """Transactions of dispatcher and workers: bounded in time, repeated where that is asked for."""
 
 import functools
+from time import sleep
 
 from django.db import OperationalError, connection, transaction
 
 _SERIALIZATION_FAILURE, _DEADLOCK = "40001", "40P01"
 _TRIES = 5
+# Before each repetition after a lost connection: a restart of PostgreSQL takes a moment, and giving
+# up on a finish within it would cost the whole attempt.
+_PAUSES = (0.2, 1, 3, 5)
 
 _LIMITS = {
     "lock_timeout": "5s",
@@ -36,17 +40,21 @@ def repeating(work):
                 with transaction.atomic():
                     return work(*args, **kwargs)
             except OperationalError as error:
-                if attempt == _TRIES or connection.in_atomic_block or not _may_repeat(error):
+                if attempt == _TRIES or connection.in_atomic_block:
+                    raise
+                if _is_lost():
+                    connection.close()  # the next use opens a new one
+                    sleep(_PAUSES[attempt - 1])
+                elif not _is_conflict(error):
                     raise
         raise AssertionError("unreachable")
 
     return repeat
 
 
-def _may_repeat(error: OperationalError) -> bool:
-    if getattr(error.__cause__, "sqlstate", None) in (_SERIALIZATION_FAILURE, _DEADLOCK):
-        return True
-    lost = connection.connection is None or connection.connection.closed
-    if lost:
-        connection.close()  # the next use opens a new one
-    return lost
+def _is_conflict(error: OperationalError) -> bool:
+    return getattr(error.__cause__, "sqlstate", None) in (_SERIALIZATION_FAILURE, _DEADLOCK)
+
+
+def _is_lost() -> bool:
+    return connection.connection is None or connection.connection.closed

@@ -96,8 +96,8 @@ class BackgroundTaskQuerySet(models.QuerySet):
 
         Raises:
             registry.UnknownKind: no handler is registered under ``kind``.
-            ValueError: the payload is no JSON object, too large or not storable, or ``run_at`` is no
-                such moment.
+            ValueError: the payload is no JSON object, too large or not storable, or ``run_at`` is
+                no such moment.
         """
         task = self.raw(
             _INSERT,

@@ -12,6 +12,7 @@ from tasks.dispatcher import RoundInProgress, dispatch_once
 from tasks.lease import Lease, LeaseLost
 from tasks.models import BackgroundTask, TaskStatus
 from tasks.worker import execute, run_job
+from tests import services
 from tests.tasks.kinds import write_note
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -156,6 +157,24 @@ def test_a_cancel_against_a_finish_that_came_first(task, actor, notes):
     person.wait_until_blocked()
     worker.commit()
     assert cancel.result(30) is False
+    assert reread(task).status == TaskStatus.COMPLETED
+    assert notes(task) == 1
+
+
+def test_a_finish_outlives_a_restart_of_the_database(task, actor, notes, monkeypatch):
+    worker = actor("worker")
+    lease = worker.do(Lease.claim, task.pk, 0)
+    pauses = []
+
+    def restarted(seconds):
+        pauses.append(seconds)
+        services.postgres.start()
+
+    monkeypatch.setattr("tasks.transactions.sleep", restarted)
+    connection.close()
+    services.postgres.stop()
+    worker.do(lease.complete, lambda: write_note(task))
+    assert len(pauses) == 1
     assert reread(task).status == TaskStatus.COMPLETED
     assert notes(task) == 1
 
