@@ -7,6 +7,7 @@ It makes exports start in milliseconds; correctness never depends on it. It neve
 import logging
 import threading
 import time
+from types import SimpleNamespace
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -21,7 +22,7 @@ REST_SECONDS = 5  # after a failure
 
 failures = Counter("teamdesk_fast_path_failures", "Hand-overs left to the dispatcher's round")
 
-_rest = threading.local()
+_rest = SimpleNamespace(until=0.0)  # for all threads: each would learn it the slow way
 
 
 class _HandOver:
@@ -34,7 +35,7 @@ class _HandOver:
         # Registered once per task so that it outlives a rolled back savepoint; only the first
         # call finds work. Tasks of rolled back savepoints are not in the table any more.
         tasks, self.tasks = self.tasks, []
-        if tasks and time.monotonic() >= getattr(_rest, "until", 0):
+        if tasks and time.monotonic() >= _rest.until:
             try:
                 _hand_over(tasks)
             except Exception as error:  # noqa: BLE001  the dispatcher does it in the next round
@@ -63,5 +64,24 @@ def _hand_over(tasks: list[int]) -> None:
         .filter(is_due=True)[: settings.TEAMDESK_BATCH_SIZE]
     )
     if due:
-        # A hand-over waits for Redis a few times; the first wait that fails ends it.
-        queue.add(due, patience=SECONDS / 4)
+        _within_time(lambda: queue.add(due, patience=SECONDS))
+
+
+def _within_time(work) -> None:
+    """A hand-over waits for Redis a dozen times. Whoever waits for it waits SECONDS in all; what
+    is not done by then may still be done, which harms nobody."""
+    errors: list[Exception] = []
+
+    def attempt():
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001  raised again below
+            errors.append(error)
+
+    thread = threading.Thread(target=attempt, name="fast path", daemon=True)
+    thread.start()
+    thread.join(SECONDS)
+    if thread.is_alive():
+        raise queue.QueueUnreachable(f"Not handed over within {SECONDS} s")
+    if errors:
+        raise errors[0]

@@ -10,9 +10,11 @@ its way; every doubt is resolved by publishing once more, since the claim refuse
 
 import logging
 import re
+import time
 import uuid
 from collections.abc import Iterable
 from datetime import datetime
+from types import SimpleNamespace
 
 import redis
 from celery import current_app
@@ -38,6 +40,8 @@ _JOB = re.compile(rb"[0-9]{1,18}:[0-9]{1,9}")
 # What a stalled or absent Redis may cost: a round stops at the first error, a worker goes on
 # without its record, the fast path gives up within its 250 ms.
 _PATIENCE_SECONDS = 2.0
+_REST_SECONDS = 5
+_rest = SimpleNamespace(until=0.0)  # of forget, for all threads
 
 
 class QueueUnreachable(Exception):
@@ -134,8 +138,13 @@ def drop_delayed(jobs: Iterable[tuple[str, int]]) -> None:
 
 
 def forget(jobs: Iterable[str]) -> None:
-    """Drop records and delayed entries of jobs that ended. Best effort: nothing depends on it."""
+    """Drop records and delayed entries of jobs that ended. Best effort: nothing depends on it.
+
+    Rests after a failure: who cancels a thousand tasks waits for a silent Redis once.
+    """
     jobs = list(jobs)
+    if time.monotonic() < _rest.until:
+        return
     try:
         with _redis(0.2) as client:
             pipe = client.pipeline(transaction=False)
@@ -143,6 +152,7 @@ def forget(jobs: Iterable[str]) -> None:
             pipe.delete(*(_record(job) for job in jobs))
             pipe.execute()
     except QueueUnreachable as error:
+        _rest.until = time.monotonic() + _REST_SECONDS
         logger.info("Records of %d ended jobs were left to expire: %s", len(jobs), error)
 
 

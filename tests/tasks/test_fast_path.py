@@ -1,5 +1,6 @@
 """The fast path: one hand-over per transaction, after the commit, never needed."""
 
+import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -18,7 +19,7 @@ enqueue = BackgroundTask.objects.enqueue
 @pytest.fixture(autouse=True)
 def fast(settings, monkeypatch):
     settings.TEAMDESK_FAST_PATH = True
-    monkeypatch.setattr(fast_path._rest, "until", 0, raising=False)
+    monkeypatch.setattr(fast_path._rest, "until", 0)
 
 
 @pytest.fixture
@@ -87,6 +88,36 @@ def test_a_setting_turns_it_off(notes, calls, settings):
     settings.TEAMDESK_FAST_PATH = False
     enqueue("NOTE")
     assert calls == []
+
+
+def test_nobody_waits_longer_than_the_limit(notes, monkeypatch):
+    """Each wait for Redis may be short, and all of them together long."""
+    monkeypatch.setattr(fast_path, "SECONDS", 0.01)
+    go_on, ended = threading.Event(), threading.Event()
+
+    def slow(tasks, *args, **kwargs):
+        go_on.wait(30)
+        ended.set()
+
+    monkeypatch.setattr(queue, "add", slow)
+    enqueue("NOTE")  # returns although the hand-over does not
+    assert not ended.is_set()
+    assert fast_path._rest.until > 0
+    go_on.set()
+    assert ended.wait(30)
+
+
+def test_the_rest_after_a_failure_is_for_all_threads(notes, monkeypatch, actor):
+    calls = []
+
+    def refuse(tasks, *args, **kwargs):
+        calls.append(tasks)
+        raise queue.QueueUnreachable("no")
+
+    monkeypatch.setattr(queue, "add", refuse)
+    enqueue("NOTE")
+    actor("anna").do(enqueue, "NOTE")
+    assert len(calls) == 1
 
 
 def test_a_failure_is_swallowed_counted_and_followed_by_a_rest(notes, settings, calls):

@@ -270,6 +270,19 @@ def test_a_silent_redis_ends_a_conversation_in_time(task, silent_redis):
     assert done.wait(10), "it hangs"
 
 
+def test_many_cancels_wait_for_a_silent_redis_once(task, silent_redis, monkeypatch):
+    asked, original = [], queue._redis
+
+    def counted(*args):
+        asked.append(args)
+        return original(*args)
+
+    monkeypatch.setattr(queue, "_redis", counted)
+    for job in range(5):
+        queue.forget([f"{job}:0"])
+    assert len(asked) == 1
+
+
 def test_an_absent_redis_is_an_error_of_its_own(task, settings):
     settings.REDIS_URL = f"unix://{services.FOLDER}/nobody.sock"
     with pytest.raises(QueueUnreachable):
