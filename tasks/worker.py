@@ -84,7 +84,9 @@ def _run(lease: Lease) -> TaskStatus:
         else:
             return lease.fail_attempt(leaving)
         raise
-    except Exception as error:  # noqa: BLE001  whatever a handler raises is its attempt's result
+    except KeyboardInterrupt:
+        raise  # of a person at a console; a pool's processes are deaf to it
+    except BaseException as error:  # noqa: BLE001  whatever a handler raises is its attempt's result
         logger.warning("%s attempt %d failed: %s", lease.task, lease.task.attempt, describe(error))
         return lease.fail_attempt(error)
 

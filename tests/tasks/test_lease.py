@@ -1,3 +1,4 @@
+import asyncio
 import threading
 from datetime import UTC, datetime, timedelta
 
@@ -113,6 +114,16 @@ def test_a_permanent_failure_ends_failed_at_once(task, handler):
     assert run_job(task.pk, 0) == TaskStatus.FAILED
     task.refresh_from_db()
     assert (task.attempt, task.last_error) == (1, "The address does not exist.")
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, GeneratorExit, MemoryError, SystemExit])
+def test_whatever_a_handler_raises_is_a_failed_attempt(task, handler, error):
+    def fail(task, lease):
+        raise error
+
+    handler(fail, ladder=(60,))
+    assert run_job(task.pk, 0) == TaskStatus.WAITING
+    assert error.__name__ in task.attempts.get().error
 
 
 def test_retry_later_waits_until_then_and_costs_no_attempt(task, handler):
