@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
 
 from tasks import queue, recovery, registry
 from tasks.errors import describe
@@ -72,6 +72,8 @@ def dispatch_once(wait_seconds: float = 0) -> Report:
             tried. The next round tries again.
     """
     started = time.monotonic()
+    with transaction.atomic(durable=True):
+        pass  # refuses a caller's transaction: what is not committed must not be handed over
     with _only_round(wait_seconds):
         report, faults = Report(), []
         DispatcherStatus.record_start()

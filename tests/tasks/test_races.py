@@ -200,6 +200,13 @@ def test_a_job_of_an_old_run_is_refused(task, notes):
     assert notes() == [(task.pk, 1)]
 
 
+def test_a_round_within_a_transaction_is_refused(task, empty_queue):
+    """It would hand over what is not committed, and hold its rows while it talks to Redis."""
+    with pytest.raises(RuntimeError, match="durable"), transaction.atomic():
+        dispatch_once()
+    assert empty_queue.llen("short") == 0
+
+
 def test_a_second_dispatcher_does_nothing_while_a_round_is_on(task, actor, monkeypatch):
     inside, go_on = threading.Event(), threading.Event()
     original = queue.view_of
