@@ -54,6 +54,17 @@ def _embedded(url):
     return getattr(embedded, url)(TEAMDESK_VAR)
 
 
+# A silent host must not hang a page, a probe or beat: PostgreSQL's own timeouts end with it. Whoever
+# waits for an answer finds out within half a minute that nobody is there.
+_PATIENCE = {
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 25_000,  # milliseconds
+}
+
+
 def _database(url):
     with warnings.catch_warnings(action="ignore"):  # it warns and goes on; we do not go on
         try:
@@ -69,7 +80,8 @@ def _database(url):
     options = database.setdefault("OPTIONS", {})
     database["HOST"] = options.pop("host", database.get("HOST", ""))
     if database["ENGINE"].endswith("postgresql"):
-        options.setdefault("connect_timeout", 5)  # a silent host must not hang a page or a probe
+        for name, value in _PATIENCE.items():
+            options.setdefault(name, value)
     return database
 
 

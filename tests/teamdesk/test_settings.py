@@ -46,6 +46,16 @@ def test_it_accepts_a_production_environment():
     assert told.stdout.strip() == "('db', 'redis://redis:6379/0', True)", told.stderr
 
 
+def test_a_database_host_that_falls_silent_is_noticed():
+    options = "s.DATABASES['default']['OPTIONS']"
+    names = ("connect_timeout", "keepalives_idle", "tcp_user_timeout")
+    expression = f"[{options}[name] > 0 for name in {names}]"
+    assert settings_say(expression, **PRODUCTION).stdout.strip() == "[True, True, True]"
+    url = PRODUCTION["DATABASE_URL"] + "?connect_timeout=1"
+    told = settings_say(f"{options}['connect_timeout']", **PRODUCTION | {"DATABASE_URL": url})
+    assert told.stdout.strip() in ("1", "'1'")
+
+
 @pytest.mark.parametrize("name", ["SECRET_KEY", "DATABASE_URL", "REDIS_URL"])
 @pytest.mark.parametrize("value", [None, ""])
 def test_production_needs_what_it_cannot_guess(name, value):
