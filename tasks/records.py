@@ -70,7 +70,8 @@ def judge(task, record: Record | None, view: View) -> Verdict:
     if record.state == State.COMPLETED:
         return Verdict.ADD  # the queue is done, the ledger is not; the ledger wins
     if record.state == State.DELAYED:
-        in_place = record.score == microseconds(task.run_at)
+        # Scores are floating point numbers: from the year 2255 on they round.
+        in_place = record.score == int(float(microseconds(task.run_at)))
         return Verdict.NOTHING if in_place else Verdict.ADD
     if task.is_due and _is_lost(record, registry.kind(task.kind).queue, view):
         return Verdict.ADD

@@ -74,6 +74,10 @@ class Kind:
     ladder: tuple[float, ...] = DEFAULT_LADDER
     result_ttl: Callable[[], timedelta] | None = None
 
+    def __post_init__(self):
+        if self.queue not in QUEUES:  # nobody would consume it, and no round could judge it
+            raise ValueError(f"Kind {self.name}: {self.queue!r} is none of the queues {QUEUES}.")
+
     @property
     def max_attempts(self) -> int:
         return len(self.ladder) + 1

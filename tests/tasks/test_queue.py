@@ -11,6 +11,7 @@ from tasks import queue, scripts
 from tasks.models import BackgroundTask
 from tasks.queue import QueueUnreachable
 from tasks.records import Record, State, Verdict, View, judge, microseconds
+from tasks.registry import handles
 from tests import services
 
 enqueue = BackgroundTask.objects.enqueue
@@ -151,6 +152,14 @@ def test_a_task_for_tomorrow_waits_in_the_delayed_set(db, empty_queue):
     assert 86_400 < empty_queue.ttl(f"teamdesk:job:{task.job_id}") <= 2 * 86_400
 
 
+def test_a_task_for_a_later_century_is_found_in_its_place(db):
+    run_at = datetime(2400, 1, 1, 0, 0, 0, 1, tzinfo=UTC)
+    pk = enqueue("NOTE", run_at=run_at).pk
+    task = BackgroundTask.objects.with_is_due().get(pk=pk)
+    queue.add([task])
+    assert judge(task, found(task), queue.view_of([task])) == Verdict.NOTHING
+
+
 def test_a_due_task_leaves_the_delayed_set_when_it_is_published(task, empty_queue):
     empty_queue.zadd("teamdesk:delayed", {task.job_id: 1})
     queue.add([task])
@@ -205,6 +214,11 @@ def test_a_worker_that_ends_before_the_publisher_records_is_not_undone(task, emp
 def test_an_ended_jobs_record_goes_within_a_minute(task, empty_queue):
     queue.mark_ended(task.job_id, published(task))
     assert 0 < empty_queue.ttl(f"teamdesk:job:{task.job_id}") <= 60
+
+
+def test_a_kind_on_a_queue_without_workers_is_refused():
+    with pytest.raises(ValueError, match="medium"):
+        handles("NOBODY", queue="medium")(lambda task, lease: None)
 
 
 def test_each_start_raises_the_watermark_and_none_lowers_it(task):
