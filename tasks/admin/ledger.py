@@ -5,7 +5,7 @@ import re
 from datetime import timedelta
 
 from django.conf import settings
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import BooleanField, ExpressionWrapper, Q
 from django.db.models.functions import Now
@@ -17,77 +17,16 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tasks import registry
-from tasks.models import BackgroundTask, DedupConflict, TaskAttempt, TaskStatus
+from tasks.models import BackgroundTask, TaskStatus
 
+from . import verbs
+from .attempts import AttemptInline
 from .dispatcher import last_round
-from .rows import CappedPaginator, Outcome, ReadOnly, each_row
+from .filters import ConcernFilter, KindFilter
+from .rows import CappedPaginator, ReadOnly, each_row
 from .text import NOTHING, preformatted, to_the_second
 
 VERBS = ("retry", "cancel")
-
-
-class KindFilter(admin.SimpleListFilter):
-    """The registered kinds; those found in the table would cost a scan of it on every page."""
-
-    title = gettext_lazy("kind")
-    parameter_name = "kind"
-
-    def lookups(self, request, model_admin):
-        return [(name, name) for name in sorted(registry.kinds())]
-
-    def queryset(self, request, queryset):
-        return queryset.filter(kind=self.value()) if self.value() else queryset
-
-
-class ConcernFilter(admin.SimpleListFilter):
-    title = gettext_lazy("concern")
-    parameter_name = "concern"
-
-    def lookups(self, request, model_admin):
-        return [
-            ("lease", _("running without a sign of life")),
-            ("error", _("has an error")),
-            ("unseen", _("waiting, never handed to the queue")),
-        ]
-
-    def queryset(self, request, queryset):
-        match self.value():
-            case "lease":
-                return queryset.filter(lease_expired=True)
-            case "error":
-                return queryset.exclude(last_error="")
-            case "unseen":
-                return queryset.filter(status=TaskStatus.WAITING, dispatched_at=None)
-        return queryset
-
-
-class AttemptInline(ReadOnly, admin.StackedInline):
-    model = TaskAttempt
-    ordering = ["-id"]
-    extra = 0
-    classes = ["ledger-attempts"]
-    fields = [("outcome", "worker", "execution_id"), ("started", "finished"), "error_text", "trace"]
-    readonly_fields = ["started", "finished", "error_text", "trace"]
-
-    def has_view_permission(self, request, obj=None):
-        return True  # who may see the task sees how it went
-
-    @admin.display(description=gettext_lazy("started"))
-    def started(self, attempt):
-        return to_the_second(attempt.started_at)
-
-    @admin.display(description=gettext_lazy("finished"))
-    def finished(self, attempt):
-        return to_the_second(attempt.finished_at)
-
-    @admin.display(description=gettext_lazy("error"))
-    def error_text(self, attempt):
-        return preformatted(attempt.error)
-
-    @admin.display(description=gettext_lazy("traceback"))
-    def trace(self, attempt):
-        return preformatted(attempt.traceback)
 
 
 @admin.register(BackgroundTask)
@@ -301,32 +240,10 @@ class BackgroundTaskAdmin(ReadOnly, admin.ModelAdmin):
         description=gettext_lazy("Retry the failed and cancelled ones"), permissions=["operate"]
     )
     def retry(self, request, queryset):
-        each_row(self, request, queryset, lambda task: _retry(task, request.user))
+        each_row(self, request, queryset, lambda task: verbs.retry(task, request.user))
 
     @admin.action(
         description=gettext_lazy("Cancel the waiting and running ones"), permissions=["operate"]
     )
     def cancel(self, request, queryset):
-        each_row(self, request, queryset, lambda task: _cancel(task, request.user))
-
-
-def _retry(task: BackgroundTask, by) -> Outcome:
-    try:
-        if task.retry(by=by):
-            return messages.SUCCESS, _("To be run again")
-    except DedupConflict:
-        text = _("Not retried, another live task holds the dedup key “%(key)s”")
-        return messages.ERROR, text % {"key": task.dedup_key}
-    if task.status in (TaskStatus.FAILED, TaskStatus.CANCELLED):
-        return messages.WARNING, _("Not retried, someone else was faster")
-    text = _("Not retried, it is %(status)s")
-    return messages.WARNING, text % {"status": task.get_status_display()}
-
-
-def _cancel(task: BackgroundTask, by) -> Outcome:
-    if task.cancel(by=by):
-        return messages.SUCCESS, _("Cancelled")
-    if task.is_live:
-        return messages.WARNING, _("Not cancelled, it ended in the meantime")
-    text = _("Not cancelled, it is already %(status)s")
-    return messages.WARNING, text % {"status": task.get_status_display()}
+        each_row(self, request, queryset, lambda task: verbs.cancel(task, request.user))
