@@ -54,8 +54,8 @@ def _embedded(url):
     return getattr(embedded, url)(TEAMDESK_VAR)
 
 
-# A silent host must not hang a page, a probe or beat: PostgreSQL's own timeouts end with it. Whoever
-# waits for an answer finds out within half a minute that nobody is there.
+# A silent host must not hang a page, a probe or beat, and PostgreSQL's own timeouts end with it:
+# who waits for an answer finds out within half a minute that nobody is there.
 _PATIENCE = {
     "connect_timeout": 5,
     "keepalives_idle": 10,
