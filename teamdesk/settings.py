@@ -5,93 +5,35 @@ With none set, TeamDesk runs in development on the embedded services that ``bin/
 malformed value is an error at start.
 """
 
-import warnings
 from datetime import timedelta
 from pathlib import Path
 
-import environ
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
+from teamdesk import environment as env
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-env = environ.Env()
-env.read_env(BASE_DIR / ".env")
-
-
-def _boolean(name, default):
-    text = env.str(name, str(default)).strip().lower()
-    if text in {"1", "true", "yes", "on"}:
-        return True
-    if text in {"0", "false", "no", "off", ""}:
-        return False
-    raise ImproperlyConfigured(f"{name}={text!r} is not a yes or no; use True or False.")
-
-
-def _number(name, default, least=0, of=float):
-    text = env.str(name, str(default))
-    try:
-        value = of(text)
-    except ValueError:
-        raise ImproperlyConfigured(f"{name}={text!r} is not a number.") from None
-    if not least <= value < float("inf"):
-        raise ImproperlyConfigured(f"{name}={text!r} must be at least {least}.")
-    return value
-
-
-def _required_in_production(name, default):
-    value = env.str(name, "")
-    if value:
-        return value
-    if DEBUG:
-        return default()
-    raise ImproperlyConfigured(f"{name} must be set when DEBUG=False; README lists the variables.")
+env.read_file(BASE_DIR / ".env")
 
 
 def _embedded(url):
-    from teamdesk import embedded
+    def of_our_own_service():
+        from teamdesk import embedded
 
-    return getattr(embedded, url)(TEAMDESK_VAR)
+        return getattr(embedded, url)(TEAMDESK_VAR)
 
-
-# A silent host must not hang a page, a probe or beat, and PostgreSQL's own timeouts end with it:
-# who waits for an answer finds out within half a minute that nobody is there.
-_PATIENCE = {
-    "connect_timeout": 5,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 25_000,  # milliseconds
-}
-
-
-def _database(url):
-    with warnings.catch_warnings(action="ignore"):  # it warns and goes on; we do not go on
-        try:
-            database = env.db_url_config(url)
-        except ValueError:  # a port that is no number
-            database = {}
-    # Without the value, which holds a password.
-    if not database.get("ENGINE", "").startswith("django.db.backends."):
-        raise ImproperlyConfigured(
-            "DATABASE_URL cannot be read; it looks like postgresql://user:password@host:5432/name."
-        )
-    # A Unix socket's folder travels as ?host=…, the way libpq's own URLs carry it.
-    options = database.setdefault("OPTIONS", {})
-    database["HOST"] = options.pop("host", database.get("HOST", ""))
-    if database["ENGINE"].endswith("postgresql"):
-        for name, value in _PATIENCE.items():
-            options.setdefault(name, value)
-    return database
+    return of_our_own_service
 
 
 # Logs, collected static files and the embedded services' data.
-TEAMDESK_VAR = (BASE_DIR / env.str("TEAMDESK_VAR", "var")).resolve()
+TEAMDESK_VAR = (BASE_DIR / env.text("TEAMDESK_VAR", "var")).resolve()
 
-DEBUG = _boolean("DEBUG", True)
-SECRET_KEY = _required_in_production("SECRET_KEY", lambda: "development-only-and-known-to-everyone")
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
-CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+DEBUG = env.boolean("DEBUG", True)
+SECRET_KEY = env.required("SECRET_KEY", DEBUG and (lambda: "development-only-and-known-to-all"))
+ALLOWED_HOSTS = env.listed("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.listed("CSRF_TRUSTED_ORIGINS", [])
 
 INSTALLED_APPS = [
     "tasks",
@@ -147,9 +89,9 @@ TEMPLATES = [
 
 # PostgreSQL decides everything; another engine is refused by a system check.
 DATABASES = {
-    "default": _database(_required_in_production("DATABASE_URL", lambda: _embedded("database_url")))
+    "default": env.database(env.required("DATABASE_URL", DEBUG and _embedded("database_url")))
     | {
-        "CONN_MAX_AGE": _number("TEAMDESK_CONN_MAX_AGE", 60, of=int),
+        "CONN_MAX_AGE": env.number("TEAMDESK_CONN_MAX_AGE", 60, of=int),
         "CONN_HEALTH_CHECKS": True,
         "ATOMIC_REQUESTS": False,  # transactions sit on the verbs
     }
@@ -175,7 +117,7 @@ LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 USE_I18N = True
 USE_TZ = True
-TIME_ZONE = env.str("TIME_ZONE", "UTC")
+TIME_ZONE = env.time_zone("TIME_ZONE", "UTC")
 
 STATIC_URL = "static/"
 STATIC_ROOT = TEAMDESK_VAR / "static"
@@ -208,38 +150,38 @@ CONTENT_SECURITY_POLICY = {
 }
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _boolean("TEAMDESK_SECURE_COOKIES", not DEBUG)
-SECURE_SSL_REDIRECT = _boolean("TEAMDESK_SSL_REDIRECT", False)
-SECURE_HSTS_SECONDS = _number("TEAMDESK_HSTS_SECONDS", 0, of=int)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.boolean("TEAMDESK_SECURE_COOKIES", not DEBUG)
+SECURE_SSL_REDIRECT = env.boolean("TEAMDESK_SSL_REDIRECT", False)
+SECURE_HSTS_SECONDS = env.number("TEAMDESK_HSTS_SECONDS", 0, of=int)
 # Whether other hosts of the domain follow is decided by the owner of the domain, not here.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
-TEAMDESK_METRICS_TOKEN = env.str("TEAMDESK_METRICS_TOKEN", "")
-if _boolean("TEAMDESK_BEHIND_PROXY", False):
+TEAMDESK_METRICS_TOKEN = env.text("TEAMDESK_METRICS_TOKEN", "")
+if env.boolean("TEAMDESK_BEHIND_PROXY", False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
-vars().update(env.email_url("EMAIL_URL", default="consolemail://"))
+vars().update(env.email("EMAIL_URL", "consolemail://"))
 EMAIL_TIMEOUT = 20  # seconds; a handler owns its timeouts
-DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", "TeamDesk <teamdesk@localhost>")
+DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "TeamDesk <teamdesk@localhost>")
 
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", "INFO")},
+    "root": {"handlers": ["console"], "level": env.log_level("LOG_LEVEL", "INFO")},
 }
 
 # --- The ledger -------------------------------------------------------------------------------
 
-TEAMDESK_ROUND_SECONDS = _number("TEAMDESK_ROUND_SECONDS", 3, 0.05)  # beat's rhythm
-TEAMDESK_ROUND_BUDGET_SECONDS = _number("TEAMDESK_ROUND_BUDGET_SECONDS", 2.5, 0.05)  # of a scan
-TEAMDESK_BATCH_SIZE = _number("TEAMDESK_BATCH_SIZE", 100, 1, int)
-TEAMDESK_RECHECK_SECONDS = _number("TEAMDESK_RECHECK_SECONDS", 30, 1)
-TEAMDESK_LEASE_SECONDS = _number("TEAMDESK_LEASE_SECONDS", 120, 1)
-TEAMDESK_RENEWAL_SECONDS = _number("TEAMDESK_RENEWAL_SECONDS", 30, 0.05)
-TEAMDESK_FAST_PATH = _boolean("TEAMDESK_FAST_PATH", True)
-TEAMDESK_RECORD_SECONDS = _number("TEAMDESK_RECORD_SECONDS", 86_400, 60, int)  # queue records
-TEAMDESK_EXPORT_TTL = timedelta(hours=_number("TEAMDESK_EXPORT_TTL_HOURS", 24, 0))
+TEAMDESK_ROUND_SECONDS = env.number("TEAMDESK_ROUND_SECONDS", 3, 0.05)  # beat's rhythm
+TEAMDESK_ROUND_BUDGET_SECONDS = env.number("TEAMDESK_ROUND_BUDGET_SECONDS", 2.5, 0.05)  # of a scan
+TEAMDESK_BATCH_SIZE = env.number("TEAMDESK_BATCH_SIZE", 100, 1, int)
+TEAMDESK_RECHECK_SECONDS = env.number("TEAMDESK_RECHECK_SECONDS", 30, 1)
+TEAMDESK_LEASE_SECONDS = env.number("TEAMDESK_LEASE_SECONDS", 120, 1)
+TEAMDESK_RENEWAL_SECONDS = env.number("TEAMDESK_RENEWAL_SECONDS", 30, 0.05)
+TEAMDESK_FAST_PATH = env.boolean("TEAMDESK_FAST_PATH", True)
+TEAMDESK_RECORD_SECONDS = env.number("TEAMDESK_RECORD_SECONDS", 86_400, 60, int)  # queue records
+TEAMDESK_EXPORT_TTL = timedelta(hours=env.number("TEAMDESK_EXPORT_TTL_HOURS", 24, 0))
 TEAMDESK_PURGE_GRACE = timedelta(hours=1)  # a download that started in time may end
 if TEAMDESK_RENEWAL_SECONDS * 2 > TEAMDESK_LEASE_SECONDS:
     raise ImproperlyConfigured(
@@ -249,15 +191,8 @@ if TEAMDESK_RENEWAL_SECONDS * 2 > TEAMDESK_LEASE_SECONDS:
 
 # --- Redis and Celery: they only carry -----------------------------------------------------------
 
-REDIS_URL = _required_in_production("REDIS_URL", lambda: _embedded("redis_url"))
-if not REDIS_URL.startswith(("redis://", "rediss://", "unix://")):
-    raise ImproperlyConfigured("REDIS_URL cannot be read; it looks like redis://host:6379/0.")
-# kombu spells a Unix socket differently from redis-py.
-CELERY_BROKER_URL = (
-    REDIS_URL.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=")
-    if REDIS_URL.startswith("unix://")
-    else REDIS_URL
-)
+REDIS_URL = env.redis(env.required("REDIS_URL", DEBUG and _embedded("redis_url")))
+CELERY_BROKER_URL = env.broker(REDIS_URL)
 # The ledger records results; Celery keeps none.
 CELERY_RESULT_BACKEND = None
 CELERY_TASK_IGNORE_RESULT = True
@@ -286,7 +221,7 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 # On SIGTERM (with REMAP_SIGTERM=SIGQUIT, which our launchers set) running tasks get this long;
 # then their processes are ended and hand their leases back.
-CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = _number("TEAMDESK_SHUTDOWN_SECONDS", 10, 0)
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = env.number("TEAMDESK_SHUTDOWN_SECONDS", 10, 0)
 CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TASK_SERIALIZER = "json"
