@@ -106,6 +106,15 @@ def test_every_variable_is_read_by_somebody():
             assert variable in KNOWN_ELSEWHERE or f'"{variable}"' in settings, (name, variable)
 
 
+def test_every_variable_of_the_readme_reaches_the_containers():
+    """But the folder, which a container has for itself, and what the file decides."""
+    readme = (ROOT / "README.md").read_text()
+    listed = set(re.findall(r"^\| `([A-Z_]+)` \|", readme, re.MULTILINE))
+    for name in OURS:
+        missing = listed - {"TEAMDESK_VAR"} - set(SERVICES[name]["environment"])
+        assert missing == set(), name
+
+
 def test_every_dependency_is_there_and_can_be_waited_for():
     for name, service in SERVICES.items():
         for other, condition in service.get("depends_on", {}).items():
