@@ -133,7 +133,9 @@ def known_kind(name: str) -> Kind:
         return _kinds[name]
     except KeyError:
         known = ", ".join(sorted(_kinds)) or "none"
-        raise UnknownKind(f"No handler for kind {name!r}; known: {known}.") from None
+        raise UnknownKind(
+            f"No handler for kind {name!r}; known: {known}. Is its module imported in ready()?"
+        ) from None
 
 
 def kind(name: str) -> Kind:
