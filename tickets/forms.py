@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tickets.models import Team, TicketPriority, TicketStatus, User
+from tickets.models.editable import EDITABLE
 from tickets.models.team import WORKING_ROLES
 
 _CLASSES = {forms.Select: "form-select", forms.CheckboxInput: "form-check-input"}
@@ -84,23 +85,24 @@ def due_presets() -> list[dict]:
 class TicketForm(Styled, forms.Form):
     """A new ticket, or with ``ticket`` all fields of one that exists."""
 
+    # In the order of the page, where those of WIDE take a line of their own.
+    subject = forms.CharField(label=gettext_lazy("Subject"), max_length=200)
+    description = forms.CharField(
+        label=gettext_lazy("Description"), required=False, widget=forms.Textarea({"rows": 7})
+    )
     team = forms.ModelChoiceField(
         label=gettext_lazy("Team"),
         queryset=Team.objects.none(),
         empty_label=gettext_lazy("Choose a team"),
     )
-    subject = forms.CharField(label=gettext_lazy("Subject"), max_length=200)
-    description = forms.CharField(
-        label=gettext_lazy("Description"), required=False, widget=forms.Textarea({"rows": 7})
-    )
-    status = forms.ChoiceField(
-        label=gettext_lazy("Status"), choices=TicketStatus, initial=TicketStatus.OPEN
+    assignee = forms.ModelChoiceField(
+        label=gettext_lazy("Assignee"), queryset=User.objects.none(), required=False
     )
     priority = forms.ChoiceField(
         label=gettext_lazy("Priority"), choices=TicketPriority, initial=TicketPriority.NORMAL
     )
-    assignee = forms.ModelChoiceField(
-        label=gettext_lazy("Assignee"), queryset=User.objects.none(), required=False
+    status = forms.ChoiceField(
+        label=gettext_lazy("Status"), choices=TicketStatus, initial=TicketStatus.OPEN
     )
     due_at = MomentField(label=gettext_lazy("Due"), required=False)
     requester_name = forms.CharField(
@@ -115,6 +117,7 @@ class TicketForm(Styled, forms.Form):
         help_text=gettext_lazy("Separated by commas."),
     )
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    WIDE = ("subject", "description", "due_at", "tags")
 
     def __init__(self, data=None, *, user, ticket=None):
         self.ticket = ticket
@@ -177,20 +180,30 @@ class TicketForm(Styled, forms.Form):
         return {
             name: value
             for name, value in self.cleaned_data.items()
-            if name != "version" and (self.ticket is None or name in self.data)
+            if name != "version" and (self.ticket is None or not self._is_left_out(name))
         }
+
+    def _is_left_out(self, name) -> bool:
+        # The widget knows: a checkbox without its tick is not sent, and means no.
+        widget = self.fields[name].widget
+        return widget.value_omitted_from_data(self.data, self.files, self.add_prefix(name))
 
 
 def values_of(ticket) -> dict:
     """What the form's fields show for this ticket."""
-    names = ("subject", "description", "status", "priority", "requester_name", "requester_email")
-    return {name: getattr(ticket, name) for name in names} | {
-        "team": ticket.team_id,
-        "assignee": ticket.assignee_id,
-        "due_at": local_text(ticket.due_at),
-        "tags": ", ".join(ticket.tags),
-        "version": ticket.version,
-    }
+    shown = {name: _shown(ticket.serializable_value(name)) for name in EDITABLE}
+    return shown | {"version": ticket.version}
+
+
+def _shown(value):
+    match value:
+        case None:
+            return ""
+        case datetime():
+            return local_text(value)
+        case list():
+            return ", ".join(value)
+    return value
 
 
 def _unix(text: str) -> str:

@@ -7,11 +7,9 @@ from django.forms.models import model_to_dict
 from django.utils.translation import gettext as _
 
 from tickets.models import Ticket
+from tickets.models.editable import EDITABLE
 
-CHANGEABLE = [
-    "team", "subject", "description", "status", "priority", "assignee", "requester_name",
-    "requester_email", "tags", "due_at",
-]  # fmt: skip
+CHANGEABLE = list(EDITABLE)
 
 
 class TicketForm(forms.ModelForm):

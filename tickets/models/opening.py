@@ -5,55 +5,31 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from .clock import database_now
-from .editable import clean_changes
+from .editable import EDITABLE, clean_changes
 from .ticket_event import EventKind, TicketEvent
-from .ticket_status import TicketPriority, TicketStatus
 
 
 class TicketOpening:
     """Capability of Ticket's queryset: opening one."""
 
     @transaction.atomic
-    def open(
-        self,
-        *,
-        by,
-        team,
-        subject: str,
-        description: str = "",
-        priority: str = TicketPriority.NORMAL,
-        status: str = TicketStatus.OPEN,
-        requester_name: str = "",
-        requester_email: str = "",
-        assignee=None,
-        tags=(),
-        due_at=None,
-        reason: str = "",
-    ):
+    def open(self, *, by, team, subject: str, reason: str = "", **others):
         """The new ticket, with its history and its reminder: all three or none.
 
         Args:
             by: the creator; None for the system, and then ``reason`` names the rule.
-            due_at: aware; one that is already past reminds at once.
+            others: any field of ``EDITABLE``; without it the model's default. A due date that is
+                already past reminds at once.
 
         Raises:
+            TypeError: there is no such field.
             PermissionDenied: the person may not work tickets of this team.
             ValidationError: by field.
         """
-        values = clean_changes(
-            {
-                "team": team,
-                "subject": subject,
-                "description": description,
-                "status": status,
-                "priority": priority,
-                "requester_name": requester_name,
-                "requester_email": requester_email,
-                "assignee": assignee,
-                "tags": tags,
-                "due_at": due_at,
-            }
-        )
+        if unknown := others.keys() - EDITABLE.keys():
+            raise TypeError(f"A ticket has no such fields: {', '.join(sorted(unknown))}")
+        fields = {"team": team, "subject": subject} | others
+        values = clean_changes(self._defaults() | fields)
         now = database_now()
         ticket = self.model(**values, creator=by, created_at=now, updated_at=now)
         if by is not None and not team.is_workable_by(by):
@@ -76,3 +52,7 @@ class TicketOpening:
         if ticket.assignee and ticket.assignee != by:
             ticket.tell_assignee()
         return ticket
+
+    def _defaults(self) -> dict:
+        """Cleaned like what people say, so that a field that is required is not left out."""
+        return {name: self.model._meta.get_field(name).get_default() for name in EDITABLE}

@@ -38,7 +38,7 @@ def ticket_edit(request, pk):
         "form": form,
         "presets": due_presets(),
         "saved_fields": [_label(name) for name in edit.saved] if conflicts else [],
-        "conflicts": {each.field: _told(each, form) for each in conflicts},
+        "conflicts": [_told(each, form) for each in conflicts],
     }
     status = 409 if conflicts else 422 if form.errors else 200
     return render(request, "tickets/edit.html", page, status=status)
@@ -55,6 +55,7 @@ def _form_that_decides(request, ticket, conflicts) -> TicketForm:
 
 def _told(conflict, form) -> dict:
     return {
+        "field": conflict.field,
         "fills": form[conflict.field].auto_id,
         "theirs_value": values_of(form.ticket)[conflict.field],
         "label": _label(conflict.field),
