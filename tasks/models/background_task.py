@@ -1,5 +1,7 @@
 """The ledger: outbox and job record in one table. ARCHITECTURE.md draws its arrows."""
 
+import logging
+
 from django.conf import settings
 from django.db import IntegrityError, models, transaction
 from django.db.models import F, Q
@@ -10,6 +12,8 @@ from tasks import fast_path, registry
 
 from .queryset import BackgroundTaskQuerySet
 from .task_status import LIVE, TERMINAL, TaskStatus
+
+logger = logging.getLogger(__name__)
 
 
 class DedupConflict(Exception):
@@ -205,5 +209,6 @@ class BackgroundTask(models.Model):
             ) from error
         if changed:
             self.refresh_from_db()
+            logger.info("%s is run again for %s", self, by)
             fast_path.hand_over_on_commit(self.pk)
         return changed == 1
