@@ -59,10 +59,13 @@ def test_it_is_skipped_with_75_while_another_round_goes_on(notes, actor, monkeyp
     assert inside.wait(30)
     with pytest.raises(CommandError) as error:
         call_command("dispatch_once")
+    assert capsys.readouterr().out == "skipped\n"
+    with pytest.raises(CommandError):
+        call_command("dispatch_once", "--json")
+    assert json.loads(capsys.readouterr().out)["fault"] == "skipped"
     go_on.set()
     first.result(30)
     assert error.value.returncode == 75
-    assert "skipped" in capsys.readouterr().out
 
 
 @pytest.mark.processes

@@ -27,7 +27,10 @@ class Command(BaseCommand):
             set_session_limits(connection=connection)
             report = dispatch_once(wait_seconds=WAIT_SECONDS)
         except RoundInProgress as busy:
-            self.stdout.write("skipped")
+            if options["json"]:
+                self._print(Report(), as_json=True, fault="skipped")
+            else:
+                self.stdout.write("skipped")
             raise CommandError(str(busy), returncode=EXIT_SKIPPED) from busy
         except RoundFault as fault:
             self._print(fault.report, options["json"], str(fault))
