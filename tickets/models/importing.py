@@ -1,6 +1,6 @@
 """Taking in tickets from another system."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 
 from django.core.exceptions import ValidationError
@@ -8,7 +8,7 @@ from django.db import transaction
 
 from .clock import database_now
 from .comment import Comment
-from .editable import clean_changes, clean_text
+from .editable import EDITABLE, clean_changes, clean_text
 from .team import Team
 from .ticket_event import IMPORT_RULE, EventKind, TicketEvent
 from .ticket_status import LIVE_STATUSES, TicketPriority, TicketStatus
@@ -45,11 +45,9 @@ class ImportedTicket:
     comments: list[ImportedComment] = field(default_factory=list)
 
     def __post_init__(self):
-        names = ("subject", "description", "status", "priority", "requester_name")
-        names += ("requester_email", "tags", "due_at")
         complaints = {}
         try:
-            vars(self).update(clean_changes({name: getattr(self, name) for name in names}))
+            vars(self).update(clean_changes(self._editable()))
         except ValidationError as error:
             complaints |= error.message_dict
         try:
@@ -64,6 +62,11 @@ class ImportedTicket:
         if complaints:
             raise ValidationError(complaints)
 
+    def _editable(self) -> dict:
+        return {
+            each.name: getattr(self, each.name) for each in fields(self) if each.name in EDITABLE
+        }
+
     def as_ticket(self, model, team, now):
         """Unknown times are filled in with the nearest known one, or with now: nothing was created
         after its first response, nor touched before its last known time."""
@@ -76,14 +79,7 @@ class ImportedTicket:
         return model(
             team=team,
             external_id=self.external_id,
-            subject=self.subject,
-            description=self.description,
-            status=self.status,
-            priority=self.priority,
-            requester_name=self.requester_name,
-            requester_email=self.requester_email,
-            tags=self.tags,
-            due_at=self.due_at,
+            **self._editable(),
             created_at=created_at,
             updated_at=updated_at,
             first_responded_at=self.first_responded_at,

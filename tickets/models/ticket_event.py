@@ -9,7 +9,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext, gettext_noop, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-from .ticket_status import TicketPriority, TicketStatus
+from .editable import EDITABLE, Choice, Moment
 
 # Rules under which the system acts, as stored in ``reason``; translated when shown.
 REMINDER_RULE = gettext_noop("due date reached")
@@ -95,10 +95,10 @@ class TicketEvent(models.Model):
 
     def _display(self, value, text: str) -> str:
         """The value for this reader where it can be told anew; names stay as they were."""
-        choices = {"status": TicketStatus, "priority": TicketPriority}.get(self.field)
-        if choices and value in choices.values:
-            return str(choices(value).label)
-        moment = parse_datetime(value) if self.field == "due_at" and value else None
+        kind = EDITABLE.get(self.field)
+        if isinstance(kind, Choice) and value in kind.choices.values:
+            return str(kind.choices(value).label)
+        moment = parse_datetime(value) if isinstance(kind, Moment) and value else None
         if moment:
             return formats.date_format(timezone.localtime(moment), "DATETIME_FORMAT")
         return text

@@ -1,16 +1,14 @@
 """Values of a ticket's fields for people, in the reader's language and time zone."""
 
-from tickets.models import TicketPriority, TicketStatus
-from tickets.models.editable import EDITABLE
+from tickets.models.editable import EDITABLE, Choice, Moment
 from tickets.templatetags.teamdesk import exact
-
-_CHOICES = {"status": TicketStatus, "priority": TicketPriority}
 
 
 def value_text(name: str, value) -> str:
     """``pending``, ``Bob Berg``, ``Dec. 1, 2026, 5 p.m. CET``; empty for nothing."""
-    if name in _CHOICES and value in _CHOICES[name].values:
-        return str(_CHOICES[name](value).label)
-    if name == "due_at":
+    kind = EDITABLE[name]
+    if isinstance(kind, Choice) and value in kind.choices.values:
+        return str(kind.choices(value).label)
+    if isinstance(kind, Moment):
         return exact(value) if value else ""
-    return EDITABLE[name].to_text(value)
+    return kind.to_text(value)
