@@ -2,15 +2,18 @@
 
 import io
 import os
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import OperationalError, transaction
+from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
 from tasks.models import BackgroundTask
+from tests.processes import ROOT
 from tickets.importing.mapping import Mapping, MappingError, as_tag
 from tickets.management.commands import import_tickets
 from tickets.models import Comment, Ticket, TicketEvent, TicketStatus
@@ -276,6 +279,45 @@ def test_unreadable_content(load, write, content, complaint):
 def test_a_missing_file_and_a_folder(load, tmp_path):
     assert "No such file" in refuse(load, tmp_path / "none.csv")
     assert "directory" in refuse(load, tmp_path)
+
+
+def test_what_is_no_file_to_read_twice(load, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert "it is not a regular file; save what it holds in one" in refuse(load, pipe)
+    assert "not a regular file" in refuse(load, "/dev/null")
+
+
+@pytest.mark.parametrize("arguments", [[""], ["x.csv", "--mapping", ""]])
+def test_an_empty_name_is_no_folder(support, arguments):
+    with pytest.raises(CommandError, match="the name of a file is missing"):
+        call_command("import_tickets", *arguments, "--team=support")
+
+
+@pytest.mark.processes
+@pytest.mark.django_db(transaction=True)
+def test_a_reader_that_has_left_is_no_failure(write, support):
+    """``import_tickets … | true``: there is nobody to tell, and the tickets are in."""
+    name = connection.settings_dict["NAME"]
+    url = os.environ["DATABASE_URL"].replace("/teamdesk?", f"/{name}?")
+    reader, out = os.pipe()
+    os.close(reader)
+    path = write(row(1), row(2, status="Lost"))
+    for err in (subprocess.PIPE, subprocess.STDOUT):  # also … 2>&1 | true
+        done = subprocess.run(
+            [sys.executable, "manage.py", "import_tickets", path, "--team=support"],
+            cwd=ROOT,
+            env=os.environ | {"DATABASE_URL": url},
+            stdout=out,
+            stderr=err,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        if err == subprocess.PIPE:
+            assert done.stderr.startswith("line 3: Ticket Status") and done.stderr.count("\n") == 1
+    os.close(out)
+    assert Ticket.objects.count() == 1
 
 
 def test_a_header_alone_is_a_file_without_tickets(load, write):

@@ -45,6 +45,9 @@ class Source:
     def __init__(self, path: Path, needed: list[str], delimiter: str = ",", encoding=None):
         self.path, self.needed, self.delimiter = path, needed, delimiter
         try:
+            # Before it is opened: a pipe would wait for its writer, and give its rows only once.
+            if path.exists() and not path.is_file() and not path.is_dir():
+                raise SourceError("it is not a regular file; save what it holds in one")
             with path.open("rb") as file:
                 start = file.read(4096)
         except OSError as error:

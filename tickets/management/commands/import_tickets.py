@@ -1,5 +1,7 @@
 """``manage.py import_tickets FILE --team SLUG``: tickets of another system, out of a text file."""
 
+import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -23,11 +25,11 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser):
-        parser.add_argument("file", type=Path)
+        parser.add_argument("file", type=_path)
         parser.add_argument("--team", required=True, metavar="SLUG", help="which team gets them")
         parser.add_argument(
             "--mapping",
-            type=Path,
+            type=_path,
             default=DEFAULT,
             help=f"TOML file: which column is what (default: tickets/mappings/{DEFAULT.name})",
         )
@@ -59,8 +61,7 @@ class Command(BaseCommand):
                 "stay; run the command again for the rest."
             ) from error
         finally:
-            for text in self.refused:
-                self.stderr.write(text)
+            _tell(self.stderr, *self.refused)
         self._report(dry_run)
 
     def _import(self, source: Source, mapping: Mapping, team: Team, dry_run: bool) -> None:
@@ -91,9 +92,10 @@ class Command(BaseCommand):
         self.existing += len(batch) - added
 
     def _report(self, dry_run: bool) -> None:
-        self.stdout.write(
+        _tell(
+            self.stdout,
             f"{self.rows} rows: {self.added} {'would be ' if dry_run else ''}imported, "
-            f"{self.existing} existed already, {len(self.refused)} could not be imported."
+            f"{self.existing} existed already, {len(self.refused)} could not be imported.",
         )
 
 
@@ -105,6 +107,23 @@ def _ticket(row, mapping: Mapping, lines: dict[str, int]) -> ImportedTicket:
     if first != row.line:
         raise RowError(f"the id “{ticket.external_id}” already appeared in line {first}")
     return ticket
+
+
+def _tell(stream, *texts: str) -> None:
+    """A reader that has left, as ``| head`` does, makes no failure of a finished import."""
+    try:
+        for text in texts:
+            stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        # Or Python would say so once more at its end, when it flushes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _path(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("the name of a file is missing")
+    return Path(text)
 
 
 def _team(slug: str) -> Team:
