@@ -35,7 +35,13 @@ class Claim:
 def claim_folder(var: Path) -> Claim:
     """Raises Refusal when another launcher has it or its disk is full; OSError when it cannot be
     written."""
-    var.mkdir(parents=True, exist_ok=True)
+    try:
+        var.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise Refusal(
+            f"{var} cannot be used: it is not a folder. Move it away, or name another place in "
+            "TEAMDESK_VAR."
+        ) from None
     claim = Claim(var / "launcher.lock")
     (var / "static").mkdir(exist_ok=True)
     free = shutil.disk_usage(var).free

@@ -69,7 +69,7 @@ class Launcher:
             if not self.interrupts:
                 raise Refusal(str(error)) from error
         except OSError as error:
-            raise Refusal(f"{self.var} cannot be used: {error}") from error
+            raise Refusal(f"{self.var} cannot be used: {error.strerror or error}") from error
         finally:
             self._stop()
 
@@ -158,12 +158,16 @@ class Launcher:
             *("--without-gossip", "--without-mingle"),
             # SIGTERM then means: give running tasks a moment, hand the others back, leave.
             environment={"REMAP_SIGTERM": "SIGQUIT", "PYTHONWARNINGS": _ROOT_IS_FINE},
+            # Of the worker's own terminal; here it would be taken as advice to press it again.
+            unsaid="Hitting Ctrl+C again",
         )
 
-    def _process(self, name: str, *arguments: str, environment=None, pass_fds=()) -> Process:
+    def _process(
+        self, name: str, *arguments: str, environment=None, pass_fds=(), unsaid=""
+    ) -> Process:
         environment = {MARK: str(self.var), "PYTHONUNBUFFERED": "1"} | (environment or {})
         command = [sys.executable, *arguments]
-        return Process(name, command, self.console, ROOT, environment, pass_fds)
+        return Process(name, command, self.console, ROOT, environment, pass_fds, unsaid)
 
     def _keepers(self) -> list[Keeper]:
         return [keeper for stage in self.stages for keeper in stage]
@@ -242,12 +246,10 @@ def _demo_logins() -> str:
 
 
 def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port <= 65535:
-        raise argparse.ArgumentTypeError(
-            f"{port} is no port; use 1 to 65535, or 0 for any free one"
-        )
-    return port
+    with contextlib.suppress(ValueError):
+        if 0 <= (port := int(text)) <= 65535:
+            return port
+    raise argparse.ArgumentTypeError(f"“{text}” is no port; use 1 to 65535, or 0 for any free one")
 
 
 def main() -> int:

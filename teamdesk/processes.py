@@ -39,7 +39,7 @@ class Console:
 class Process:
     """A command in a session of its own, so that Ctrl-C in the terminal reaches the launcher alone.
 
-    Its output goes to the console with its name before every line.
+    Its output goes to the console with its name before every line, but for lines with ``unsaid``.
     """
 
     def __init__(
@@ -50,6 +50,7 @@ class Process:
         folder: Path,
         environment: dict[str, str] | None = None,
         pass_fds: tuple[int, ...] = (),
+        unsaid: str = "",
     ):
         self.name = name
         self.command = [str(part) for part in command]
@@ -57,6 +58,7 @@ class Process:
         self.folder = folder
         self.environment = environment or {}
         self.pass_fds = pass_fds
+        self.unsaid = unsaid
         self.process: subprocess.Popen | None = None
         self._listener: threading.Thread | None = None
 
@@ -108,7 +110,7 @@ class Process:
         with self.process.stdout as lines:
             for line in lines:
                 text = line.decode(errors="replace").rstrip()
-                if text:
+                if text and not (self.unsaid and self.unsaid in text):
                     self.console.say(text, self.name)
 
 

@@ -201,6 +201,7 @@ def test_sigterm_stops_all_its_processes_and_only_those(up, wait_until):
         one.process.terminate()
         assert one.process.wait(60) == 0
         assert one.output.rstrip().endswith("Stopped.")
+        assert "Hitting Ctrl+C" not in one.output, "celery's advice is not for this terminal"
         assert alive(processes) == []
         assert bystander.poll() is None
         assert services.postgres.is_running()
@@ -255,8 +256,10 @@ def test_it_stops_what_it_started_when_the_database_cannot_be_reached(up):
         ({"DEBUG": "False", "SECRET_KEY": ""}, [], "SECRET_KEY must be set when DEBUG=False"),
         ({"TEAMDESK_VAR": "/proc/teamdesk"}, [], "/proc/teamdesk cannot be used: "),
         ({"TEAMDESK_VAR": "/dev/null"}, [], "/dev/null cannot be used: "),
-        ({}, ["--port=70000"], "70000 is no port"),
-        ({}, ["--port=http"], "invalid"),
+        ({}, ["--port=70000"], "“70000” is no port"),
+        ({"TEAMDESK_VAR": "README.md"}, [], "README.md cannot be used: it is not a folder. Move"),
+        ({"TEAMDESK_VAR": "README.md/var"}, [], "var cannot be used: Not a directory\n"),
+        ({}, ["--port=http"], "argument --port: “http” is no port; use 1 to 65535, or 0"),
     ],
 )
 def test_it_says_what_is_wrong(up, environment, options, complaint):
@@ -265,6 +268,7 @@ def test_it_says_what_is_wrong(up, environment, options, complaint):
     assert complaint in one.output
     assert "Traceback" not in one.output
     assert "Starting" not in one.output
+    assert "Errno" not in one.output
 
 
 def test_a_port_in_use_is_said_before_anything_is_started(up):

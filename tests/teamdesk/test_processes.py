@@ -134,6 +134,13 @@ def test_it_shows_a_process_output_with_its_name(heard):
     assert heard.lines == ["child: hello", "child: �!"]
 
 
+def test_it_leaves_out_what_is_meant_for_another_terminal(heard):
+    process = python("print('one'); print('press twice'); print('two')", heard, unsaid="press")
+    process.start()
+    process.wait(20)
+    assert heard.lines == ["child: one", "child: two"]
+
+
 def test_a_process_that_does_not_leave_is_killed_with_its_children(heard, wait_until):
     code = """
 import signal, subprocess, time
