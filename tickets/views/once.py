@@ -1,6 +1,8 @@
 """A form that is sent twice does its work once."""
 
+import hashlib
 import uuid
+from urllib.parse import urlencode
 
 from django.contrib.sessions.models import Session
 from django.db import transaction
@@ -18,10 +20,13 @@ def new_submission() -> str:
 def once(request, make) -> int:
     """``make()`` returns the id of what it made; a repeated submission gets that id again.
 
+    Repeated means that it says the same: a form that the browser's Back button or a lost answer
+    left on the screen and that now says something else is new.
+
     The lock on the session's row makes a double click wait for the first request, and both
     the work and the note of it are one transaction. Without a ``submission`` nothing is noted.
     """
-    key = request.POST.get("submission", "")[:40]
+    key = _what_it_says(request)
     session = (
         Session.objects.select_for_update().filter(pk=request.session.session_key).first()
         if key
@@ -34,4 +39,15 @@ def once(request, make) -> int:
         done = dict([*done.items(), (key, make())][-_KEPT:])
         request.session[_DONE] = done
         request.session.save()
+        request.session.modified = False  # saved again after the lock, it could undo another's note
     return done[key]
+
+
+def _what_it_says(request) -> str:
+    """A short name of the submission and all its fields; empty if it names no submission."""
+    fields = dict(request.POST.lists())
+    fields.pop("csrfmiddlewaretoken", None)
+    if not fields.get("submission", [""])[-1]:
+        return ""
+    said = urlencode({"": request.path, **fields}, doseq=True)
+    return hashlib.sha256(said.encode()).hexdigest()[:40]

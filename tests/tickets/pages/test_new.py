@@ -144,6 +144,14 @@ def test_a_corrected_form_makes_its_ticket(client, bob, form):
     assert client.post("/tickets/new/", form(submission="s1")).status_code == 302
 
 
+def test_the_form_of_the_back_button_opens_what_it_says_now(client, bob, form):
+    client.force_login(bob)
+    first = client.post("/tickets/new/", form(subject="Printer", submission="s1"))
+    second = client.post("/tickets/new/", form(subject="Scanner", submission="s1"))
+    assert first.url != second.url
+    assert set(Ticket.objects.values_list("subject", flat=True)) == {"Printer", "Scanner"}
+
+
 @pytest.mark.django_db(transaction=True)
 def test_a_double_click_waits_and_gets_the_same_ticket(client, bob, form, other, wait_until):
     """The second request arrives while the first is still in its transaction."""

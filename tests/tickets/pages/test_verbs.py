@@ -90,6 +90,12 @@ def test_a_comment_sent_twice_is_one(act, ticket, as_bob):
     assert Comment.objects.count() == 1
 
 
+def test_what_was_added_to_a_reply_whose_answer_got_lost_is_not(act, ticket, as_bob):
+    act("comment", body="Hello", is_public="1", submission="s1")  # and the answer never came
+    act("comment", body="Hello Mara", is_public="1", submission="s1")
+    assert list(ticket.comments.values_list("body", flat=True)) == ["Hello", "Hello Mara"]
+
+
 @pytest.mark.parametrize("headers", [{}, HTMX])
 @pytest.mark.parametrize(
     ("verb", "fields", "complaint"),
