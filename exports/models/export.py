@@ -1,5 +1,7 @@
 """An export: what was asked for, and what became of it."""
 
+import hashlib
+import json
 import re
 import uuid
 from collections.abc import Iterator
@@ -43,8 +45,9 @@ class ExportQuerySet(models.QuerySet):
         Args:
             filters: parameters of the ticket list, as a QueryDict or a dict.
             columns: keys of ``exports.columns.COLUMNS``; None means all.
-            key: names this very click: the same key again, while the first is under way, returns
-                the first.
+            key: names this very click: the same key and choices again, while the first is under
+                way, return the first. Other choices are another export: the browser's Back button
+                brings the key back.
 
         Raises:
             ValidationError: filters or columns that do not exist.
@@ -56,10 +59,12 @@ class ExportQuerySet(models.QuerySet):
                 raise ValidationError(readable(ticket_filter.errors))
             chosen_columns = csv_columns.chosen(columns)
             shown = ticket_filter.describe()
+        dedup_key = None
+        if key:
+            chosen = json.dumps([ticket_filter.query, chosen_columns], sort_keys=True)
+            dedup_key = f"export:{by.pk}:{key}:{hashlib.sha256(chosen.encode()).hexdigest()[:16]}"
         # The payload is empty: the export's id is the task's.
-        task = BackgroundTask.objects.enqueue(
-            "EXPORT", owner=by, dedup_key=f"export:{by.pk}:{key}" if key else None
-        )
+        task = BackgroundTask.objects.enqueue("EXPORT", owner=by, dedup_key=dedup_key)
         under_way = self.filter(pk=task.pk).first()
         if under_way:
             return under_way

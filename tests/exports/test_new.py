@@ -142,6 +142,16 @@ def test_it_makes_one_export_of_a_double_click(browser):
     assert Export.objects.count() == BackgroundTask.objects.count() == 1
 
 
+def test_it_takes_other_choices_on_the_same_page_for_another_export(browser):
+    """The Back button shows the page again with the key it was sent with."""
+    key = str(uuid.uuid4())
+    browser.post(URL, {"columns": ["id"], "key": key})
+    browser.post(URL, {"columns": ["subject"], "key": key})
+    browser.post(URL, {"columns": ["subject"], "status": "open", "key": key})
+    asked = Export.objects.order_by("pk").values_list("columns", "filters")
+    assert list(asked) == [(["id"], {}), (["subject"], {}), (["subject"], {"status": ["open"]})]
+
+
 def test_it_makes_two_exports_of_two_requests(browser):
     browser.post(URL), browser.post(URL)
     assert Export.objects.count() == 2
