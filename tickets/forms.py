@@ -154,13 +154,6 @@ class TicketForm(Styled, forms.Form):
             choices.insert(1, (person.pk, person.display_name))
         field.choices = choices
 
-    def clean_description(self):
-        # A browser sends CRLF for every line break; untouched text is no change.
-        text = _unix(self.cleaned_data["description"])
-        if self.ticket and text == _unix(self.ticket.description).strip():
-            return self.ticket.description
-        return text
-
     def clean_due_at(self):
         # An untouched field shows less than is stored (no microseconds, no second 2:30 when
         # clocks go back); it is no change.
@@ -204,7 +197,3 @@ def _shown(value):
         case list():
             return ", ".join(value)
     return value
-
-
-def _unix(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")

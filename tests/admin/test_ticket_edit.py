@@ -30,6 +30,29 @@ def test_a_change_is_saved_with_history_and_its_actor(client, ticket, bob, ticke
     assert BackgroundTask.objects.waiting().filter(ticket=ticket, kind="REMINDER").count() == 1
 
 
+@pytest.mark.parametrize(
+    ("due_at", "shown"),
+    [
+        (datetime(2030, 5, 1, 10, 30, 0, 250, tzinfo=UTC), ("2030-05-01", "12:30:00")),
+        # Clocks go back at 1:00 UTC, so it is the second 2:30 of that night.
+        (datetime(2030, 10, 27, 1, 30, tzinfo=UTC), ("2030-10-27", "02:30:00")),
+    ],
+)
+def test_untouched_fields_are_no_change(client, ticket, bob, ticket_form, due_at, shown):
+    bob.time_zone = "Europe/Berlin"
+    bob.save()
+    ticket.edit(by=bob, changes={"description": "one\ntwo", "due_at": due_at})
+    client.force_login(bob)
+    fields = ticket_form(ticket, priority="urgent", description="one\r\ntwo")
+    fields |= {"due_at_0": shown[0], "due_at_1": shown[1]}
+    content = client.get(page(ticket)).content.decode()
+    assert all(f'value="{part}"' in content for part in shown)
+    response = client.post(page(ticket), fields)
+    assert response.status_code == 302, response.context["errors"]
+    latest = ticket.events.filter(version=3)
+    assert [event.field for event in latest] == ["priority"]
+
+
 def test_the_history_is_shown_and_cannot_be_edited(client, ticket, bob, ticket_form):
     ticket.set_priority("high", by=bob)
     ticket.comment(by=bob, body="<b>Toner</b> is out")

@@ -16,7 +16,7 @@ from tasks.admin import CappedPaginator, Outcome, ReadOnly, each_row
 from tickets.models import Comment, Team, Ticket, TicketEvent, TicketPriority
 
 from .choosing import Autocompleting
-from .ticket_form import TicketForm
+from .ticket_form import LocalMoment, TicketForm
 
 
 class TeamFilter(admin.SimpleListFilter):
@@ -228,6 +228,8 @@ class TicketAdmin(Autocompleting, admin.ModelAdmin):
         if db_field.name == "tags":
             kwargs["widget"] = AdminTextInputWidget()
             kwargs["help_text"] = _("Separated by commas.")
+        if db_field.name == "due_at":
+            kwargs["form_class"] = LocalMoment
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def formfield_for_foreignkey(self, db_field, request, **kwargs):

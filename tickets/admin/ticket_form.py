@@ -1,15 +1,31 @@
 """The admin's ticket form: what it saves, it saves through the verbs."""
 
+from datetime import datetime
+
 from django import forms
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 from django.forms.models import model_to_dict
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tickets.models import Ticket
 from tickets.models.editable import EDITABLE
 
 CHANGEABLE = list(EDITABLE)
+
+
+class LocalMoment(forms.SplitDateTimeField):
+    """As on the pages, the hour that clocks skip or show twice can be said: it is read by the rules
+    before the change. Django's refuses it, also where nobody touched it."""
+
+    def compress(self, data_list):
+        try:
+            return super().compress(data_list)
+        except ValidationError as error:
+            if error.code != "ambiguous_timezone":
+                raise
+            return timezone.make_aware(datetime.combine(*data_list))
 
 
 class TicketForm(forms.ModelForm):
@@ -27,6 +43,12 @@ class TicketForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         if "version_seen" in self.fields and self.instance.pk:
             self.fields["version_seen"].initial = self.instance.version
+
+    def clean_due_at(self):
+        # An untouched field shows less than is stored, see the form of the pages; it is no change.
+        if self.instance.pk and "due_at" not in self.changed_data:
+            return self.instance.due_at
+        return self.cleaned_data["due_at"]
 
     def _post_clean(self):
         """In the place of ModelForm's own validation and of ``save``: the verb validates and writes

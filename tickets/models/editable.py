@@ -20,11 +20,13 @@ COMMAS = re.compile("[,，、\n]")
 
 
 def clean_text(value, *, max_length: int | None = None, required: bool = False) -> str:
-    """The text without surrounding blanks.
+    """The text without surrounding blanks, with LF for every line break: browsers
+    send CRLF, and a text that nobody touched must come back as it was.
 
     Raises ValidationError for what cannot be stored: NUL, lone surrogates, too long, blank.
     """
-    text = "" if value is None else str(value).strip()
+    text = "" if value is None else str(value)
+    text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
     if "\0" in text:
         raise ValidationError(_("Null characters are not allowed."))
     try:

@@ -114,7 +114,7 @@ def _posted(name, ticket, request):
 
 def _comment(ticket, request):
     """A reply only if it says so: an internal note that became public could not be taken back."""
-    body = request.POST.get("body", "").replace("\r\n", "\n")
+    body = request.POST.get("body", "")
     is_public = request.POST.get("is_public", "").lower() in {"1", "true", "on", "yes"}
     then = request.POST.get("then", "")
 
