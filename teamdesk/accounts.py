@@ -1,5 +1,7 @@
 """Logging in, and how a person likes to see things."""
 
+from urllib.parse import urlsplit
+
 from django import forms
 from django.conf import settings
 from django.contrib import messages
@@ -56,6 +58,11 @@ class LogIn(auth.LoginView):
             # instead of showing this page inside a fragment.
             response.headers["HX-Refresh"] = "true"
         return response
+
+    def get_redirect_url(self):
+        # Whoever is logged in is sent on; a link that leads back here would never end.
+        url = super().get_redirect_url()
+        return "" if urlsplit(url).path == self.request.path else url
 
 
 @login_required

@@ -13,6 +13,12 @@ def test_it_logs_in_and_goes_where_one_wanted(client, alice):
     assert get_user(client) == alice
 
 
+def test_a_link_that_leads_back_to_it_ends_at_the_tickets(client, alice):
+    client.force_login(alice)
+    for back in ("/accounts/login/", "/accounts/login/?next=/accounts/login/"):
+        assert client.get("/accounts/login/", {"next": back}).url == "/tickets/"
+
+
 def test_a_wrong_password_is_explained(client, alice):
     page = client.post("/accounts/login/", {"username": "alice", "password": "wrong"})
     assert b"Please enter a correct username and password" in page.content
