@@ -173,7 +173,9 @@ def _complaints(error) -> list[str]:
         return error.messages
     labels = TicketForm.base_fields
     return [
-        message if name in {NON_FIELD_ERRORS, "body"} else f"{labels[name].label}: {message}"
+        message
+        if name in {NON_FIELD_ERRORS, "body", "version"}
+        else f"{labels[name].label}: {message}"
         for name, texts in error.message_dict.items()
         for message in texts
     ]

@@ -108,7 +108,7 @@ def test_what_was_added_to_a_reply_whose_answer_got_lost_is_not(act, ticket, as_
         ("assign", {"assignee": "bob"}, "not an agent"),
         ("due", {"due_at": "soon"}, "“soon” is not a date"),
         ("tags", {"tags": "x" * 51}, "At most 50"),
-        ("tags", {"tags": "a", "version": "x"}, "load the page again"),
+        ("tags", {"tags": "a", "version": "x"}, "<p>This version of the ticket does not exist"),
     ],
 )
 def test_bad_input_is_explained(act, ticket, as_bob, verb, fields, complaint, headers):
