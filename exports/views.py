@@ -11,7 +11,6 @@ from django.urls import reverse
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import cache_control
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from exports.access import for_people_and_programs, json_error, own_export_or_404, wants_json
 from exports.columns import COLUMNS
@@ -24,8 +23,7 @@ from tickets.models import Team
 PER_PAGE = 20
 
 
-@require_safe
-@for_people_and_programs
+@for_people_and_programs("GET", "HEAD")
 def export_list(request: HttpRequest) -> HttpResponse:
     exports = Export.objects.of(request.user).with_state().order_by("-task")
     page = Paginator(exports, PER_PAGE).get_page(request.GET.get("page"))
@@ -37,8 +35,7 @@ def export_list(request: HttpRequest) -> HttpResponse:
     return render(request, _whole_or("exports/_list.html", "exports/list.html", request), context)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@for_people_and_programs
+@for_people_and_programs("GET", "HEAD", "POST")
 def export_new(request: HttpRequest) -> HttpResponse:
     """Shows what would be exported; POST asks for it: 302 to the export, or 202 for a program."""
     try:
@@ -70,7 +67,8 @@ def export_new(request: HttpRequest) -> HttpResponse:
         "errors": readable(filters.errors),
         "rows": None if filters.errors else filters.queryset().count(),
     }
-    return render(request, "exports/new.html", context)
+    status = 422 if request.method == "POST" else 200
+    return render(request, "exports/new.html", context, status=status)
 
 
 def _accepted(request: HttpRequest, export: Export) -> HttpResponse:
@@ -81,15 +79,13 @@ def _accepted(request: HttpRequest, export: Export) -> HttpResponse:
     return JsonResponse(body, status=202, headers={"Location": url})
 
 
-@require_safe
-@for_people_and_programs
+@for_people_and_programs("GET", "HEAD")
 def export_detail(request: HttpRequest, pk: int) -> HttpResponse:
     export = own_export_or_404(request.user, pk)
     return _shown(request, export)
 
 
-@require_safe
-@for_people_and_programs
+@for_people_and_programs("GET", "HEAD")
 @cache_control(private=True, no_store=True)
 def export_download(request: HttpRequest, pk: int) -> HttpResponse:
     """200 streamed; 404 no longer visible; 409 not ready; 410 past its time."""
@@ -106,8 +102,7 @@ def export_download(request: HttpRequest, pk: int) -> HttpResponse:
     return response
 
 
-@require_POST
-@for_people_and_programs
+@for_people_and_programs("POST")
 def export_retry(request: HttpRequest, pk: int) -> HttpResponse:
     export = own_export_or_404(request.user, pk)
     try:
@@ -120,8 +115,7 @@ def export_retry(request: HttpRequest, pk: int) -> HttpResponse:
     return _changed(request, pk)
 
 
-@require_POST
-@for_people_and_programs
+@for_people_and_programs("POST")
 def export_cancel(request: HttpRequest, pk: int) -> HttpResponse:
     export = own_export_or_404(request.user, pk)
     export.cancel(by=request.user)

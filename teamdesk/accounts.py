@@ -13,10 +13,13 @@ from django.shortcuts import redirect, render
 from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django.views import csrf
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 from django.views.i18n import set_language
 
+from exports.access import json_error, wants_json
+from tickets.access import posted_by_person
 from tickets.forms import Styled
 from tickets.models import User
 from tickets.models.user import time_zones
@@ -81,8 +84,7 @@ def profile(request):
 
 
 @sensitive_post_parameters()
-@login_required
-@require_POST
+@posted_by_person
 def change_password(request):
     form = ChangePasswordForm(request.user, request.POST)
     if not form.is_valid():
@@ -111,3 +113,10 @@ def choose_language(request):
         request.user.language = chosen
         request.user.save(update_fields=["language"])
     return set_language(request)
+
+
+def csrf_failure(request, reason=""):
+    """The page that says so; JSON for a program."""
+    if wants_json(request):
+        return json_error(_("The CSRF token is missing or wrong."), 403)
+    return csrf.csrf_failure(request, reason)

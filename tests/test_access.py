@@ -70,7 +70,7 @@ TABLE = {
     "login": {"get": (200, 302, 302, 302, 302), "post": (200, 302, 302, 302, 302)},
     "logout": {"get": NO_METHOD, "post": same(302)},
     "profile": {"get": (LOGIN, 200, 200, 200, 200), "post": (LOGIN, 302, 302, 302, 302)},
-    "change_password": {"get": (LOGIN, 405, 405, 405, 405), "post": (LOGIN, 422, 422, 422, 422)},
+    "change_password": {"get": NO_METHOD, "post": (LOGIN, 422, 422, 422, 422)},
     "choose_language": {"get": NO_METHOD, "post": same(302)},
     "healthz": {"get": same(200), "post": NO_METHOD},
     "readyz": {"get": same(503), "post": NO_METHOD},  # no dispatcher runs here
@@ -113,6 +113,27 @@ def test_the_admin_is_for_staff(world, method):
                 assert answer.url == "/admin/"
             else:
                 assert (answer.status_code, answer.url) == (302, f"/admin/login/?next={url}"), name
+
+
+@pytest.mark.parametrize(
+    ("page", "form"),
+    [
+        ("/tickets/{ticket}/", "/tickets/{ticket}/comment/"),
+        ("/notifications/?unread=1", "/notifications/{notice}/read/"),
+        ("/exports/", "/exports/{export}/cancel/"),
+        ("/accounts/profile/", "/accounts/password/"),
+    ],
+)
+def test_whose_session_ended_comes_back_to_the_page_of_the_form(world, page, form):
+    names = {"ticket": world.ticket.pk, "notice": world.notice.pk, "export": world.export.pk}
+    page, form = page.format(**names), form.format(**names)
+    client = Client()
+    login = client.post(form, headers={"Referer": f"http://testserver{page}"}).url
+    client.post(login, {"username": "alice", "password": "secret"})
+    assert client.get(login).url == page
+    # Another site's page is not where one was.
+    elsewhere = Client().post(form, headers={"Referer": f"http://evil.example{page}"})
+    assert elsewhere.url.endswith(f"next={form}")
 
 
 def test_every_url_is_in_the_table():

@@ -1,8 +1,15 @@
 """The only doors to a ticket from the outside: what one may not see does not exist."""
 
+import functools
+from urllib.parse import urlsplit
+
+from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
+from django.http import HttpResponseRedirect
 from django.shortcuts import get_object_or_404
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
 
 from tickets.models import Ticket
 
@@ -23,3 +30,27 @@ def workable_ticket_or_404(user, pk) -> Ticket:
     if not ticket.team.is_workable_by(user):
         raise PermissionDenied(_("You may read tickets of this team but not change them."))
     return ticket
+
+
+def posted_by_person(view):
+    """Decorator: answers POST alone, and of people who are logged in."""
+
+    @require_POST
+    @functools.wraps(view)
+    def open_door(request, *args, **kwargs):
+        if not request.user.is_authenticated:
+            return log_in_first(request)
+        return view(request, *args, **kwargs)
+
+    return open_door
+
+
+def log_in_first(request) -> HttpResponseRedirect:
+    """To the log-in page and from there back; after a form was sent, to the page it was on, because
+    the form's own address may answer nothing but a form."""
+    back = request.get_full_path()
+    page = request.headers.get("Referer", "")
+    if request.method == "POST" and url_has_allowed_host_and_scheme(page, {request.get_host()}):
+        parts = urlsplit(page)
+        back = f"{parts.path}?{parts.query}" if parts.query else parts.path
+    return redirect_to_login(back)

@@ -4,6 +4,7 @@ import json
 import uuid
 
 import pytest
+from django.test import Client
 
 from exports.columns import COLUMNS
 from exports.models import Export
@@ -97,7 +98,7 @@ def test_it_refuses_a_json_body_that_is_no_object_of_texts(browser, body):
 def test_it_survives_half_a_character(browser, name):
     body = '{"%s": "\\ud800\\u0000"}' % name  # noqa: UP031  braces
     answer = browser.post(URL, body, content_type="application/json")
-    assert answer.status_code in (200, 302)
+    assert answer.status_code in (422, 302)
 
 
 @pytest.mark.parametrize(
@@ -116,13 +117,15 @@ def test_it_says_what_is_wrong_and_stores_nothing(browser, sent, complaint):
     assert set(answer.json()) == {"error"}
     assert complaint in answer.json()["error"]
     page = browser.post(URL, sent)
-    assert page.status_code == 200
+    assert page.status_code == 422
     assert complaint in page.content.decode()
     assert not BackgroundTask.objects.exists()
 
 
 def test_it_keeps_the_choices_when_no_column_is_ticked(browser, ticket):
-    page = browser.post(URL, {"q": "fire", "columns": ""}).content.decode()
+    answer = browser.post(URL, {"q": "fire", "columns": ""})
+    page = answer.content.decode()
+    assert answer.status_code == 422
     assert '<input type="hidden" name="q" value="fire">' in page
     assert 'aria-describedby="columns-error"' in page
 
@@ -175,6 +178,23 @@ def test_it_runs_an_export_again_with_the_same_choices(browser, alice, run):
     browser.post(URL, form)
     second = Export.objects.exclude(pk=first.pk).get()
     assert (second.filters, second.columns) == (first.filters, first.columns)
+
+
+@pytest.mark.parametrize("address", ["new", "1", "1/download", "1/retry", "1/cancel"])
+def test_a_program_is_refused_in_json(browser, address):
+    for answer in (
+        browser.put(f"/exports/{address}/", headers=JSON),
+        _without_token(browser).post(f"/exports/{address}/", headers=JSON),
+    ):
+        assert answer.status_code in {403, 405}
+        assert set(answer.json()) == {"error"}
+        assert answer.status_code == 403 or answer.headers["Allow"]
+
+
+def _without_token(browser):
+    strict = Client(enforce_csrf_checks=True)
+    strict.cookies = browser.cookies
+    return strict
 
 
 def test_it_asks_nobody_unknown(client, db):

@@ -12,9 +12,9 @@ from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
-from tickets.access import visible_ticket_or_404, workable_ticket_or_404
+from tickets.access import posted_by_person, visible_ticket_or_404, workable_ticket_or_404
 from tickets.forms import MomentField, TicketForm, due_presets, local_text
 from tickets.models import Edit, TicketPriority, TicketStatus
 
@@ -46,8 +46,7 @@ def mark_of(ticket) -> str:
     return f"{ticket.updated_at.timestamp():.6f}"
 
 
-@require_POST
-@login_required
+@posted_by_person
 def ticket_verb(request, pk, verb):
     """Redirects to the ticket; htmx gets the ticket's new content instead. What could not be done
     comes back with what was typed: 422 for bad input, 409 when another was faster."""

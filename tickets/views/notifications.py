@@ -7,9 +7,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from tickets import sentences
+from tickets.access import posted_by_person
 from tickets.context import Bell
 from tickets.models import Notification, NotificationKind
 
@@ -53,8 +54,7 @@ def notification_badge(request):
     return render(request, "notifications/_bell.html", page)
 
 
-@require_POST
-@login_required
+@posted_by_person
 def notification_open(request, pk):
     """Reading it is opening it: marks it read and goes to what it is about."""
     notice = get_object_or_404(Notification.objects.of(request.user), pk=pk)
@@ -62,16 +62,14 @@ def notification_open(request, pk):
     return redirect(_target_of(notice, request))
 
 
-@require_POST
-@login_required
+@posted_by_person
 def notification_read(request, pk):
     get_object_or_404(Notification.objects.of(request.user), pk=pk)
     Notification.objects.of(request.user).filter(pk=pk).mark_read()
     return redirect(_next_of(request))
 
 
-@require_POST
-@login_required
+@posted_by_person
 def notification_read_all(request):
     Notification.objects.of(request.user).mark_read()
     return redirect("notification_list")
