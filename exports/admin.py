@@ -7,11 +7,11 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from exports.models import Export
-from tasks.admin import CappedPaginator, ReadOnly
+from tasks.admin import CappedPaginator, Forgiving, ReadOnly
 
 
 @admin.register(Export)
-class ExportAdmin(ReadOnly, admin.ModelAdmin):
+class ExportAdmin(Forgiving, ReadOnly, admin.ModelAdmin):
     paginator = CappedPaginator
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER

@@ -1,11 +1,12 @@
 from .dispatcher import DispatcherStatusAdmin
 from .ledger import BackgroundTaskAdmin
-from .rows import CappedPaginator, Outcome, ReadOnly, each_row
+from .rows import CappedPaginator, Forgiving, Outcome, ReadOnly, each_row
 
 __all__ = [
     "BackgroundTaskAdmin",
     "CappedPaginator",
     "DispatcherStatusAdmin",
+    "Forgiving",
     "Outcome",
     "ReadOnly",
     "each_row",

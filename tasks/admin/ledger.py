@@ -23,14 +23,14 @@ from . import verbs
 from .attempts import AttemptInline
 from .dispatcher import last_round
 from .filters import ConcernFilter, KindFilter
-from .rows import CappedPaginator, ReadOnly, each_row
+from .rows import CappedPaginator, Forgiving, ReadOnly, each_row
 from .text import NOTHING, preformatted, to_the_second
 
 VERBS = ("retry", "cancel")
 
 
 @admin.register(BackgroundTask)
-class BackgroundTaskAdmin(ReadOnly, admin.ModelAdmin):
+class BackgroundTaskAdmin(Forgiving, ReadOnly, admin.ModelAdmin):
     """Retry and cancel need ``tasks.change_backgroundtask``; nothing else can be changed."""
 
     # The table grows for ever: no exact count, no facets, no date hierarchy (it looks for the
@@ -118,7 +118,7 @@ class BackgroundTaskAdmin(ReadOnly, admin.ModelAdmin):
         term = search_term.strip().removeprefix("#")
         if not term:
             return queryset, False
-        if number := re.fullmatch(r"([0-9]+)(:[0-9]+)?", term):
+        if number := re.fullmatch(r"([0-9]{1,18})(:[0-9]+)?", term):
             # Of a job id only the task counts: a log line may name an earlier run.
             found = Q(pk=number[1]) if number[2] else Q(pk=term) | Q(ticket=term)
         else:

@@ -4,8 +4,10 @@ import logging
 from collections.abc import Callable
 
 from django.contrib import messages
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
-from django.db import DatabaseError
+from django.db import DatabaseError, DataError
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -32,6 +34,22 @@ class ReadOnly:
 
     def has_delete_permission(self, request, obj=None):
         return False
+
+
+class _ForgivingChangeList(ChangeList):
+    def get_results(self, request):
+        try:
+            super().get_results(request)
+        except DataError as error:
+            raise IncorrectLookupParameters(error) from error
+
+
+class Forgiving:
+    """A filter in the address that PostgreSQL cannot compare (a text with NUL, a text with a list)
+    is dropped as Django drops others it cannot read, instead of ending in a server error."""
+
+    def get_changelist(self, request, **kwargs):
+        return _ForgivingChangeList
 
 
 class CappedPaginator(Paginator):

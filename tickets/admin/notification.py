@@ -6,7 +6,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
-from tasks.admin import CappedPaginator, ReadOnly
+from tasks.admin import CappedPaginator, Forgiving, ReadOnly
 from tickets.models import Notification, Ticket
 
 
@@ -24,7 +24,7 @@ class UnreadFilter(admin.SimpleListFilter):
 
 
 @admin.register(Notification)
-class NotificationAdmin(ReadOnly, admin.ModelAdmin):
+class NotificationAdmin(Forgiving, ReadOnly, admin.ModelAdmin):
     paginator = CappedPaginator
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER

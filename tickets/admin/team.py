@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.db.models import Count
 from django.utils.translation import gettext_lazy as _
 
+from tasks.admin import Forgiving
 from tickets.models import Membership, Team
 
 from .choosing import Autocompleting
@@ -18,7 +19,7 @@ class MembershipInline(Autocompleting, admin.TabularInline):
 
 
 @admin.register(Team)
-class TeamAdmin(admin.ModelAdmin):
+class TeamAdmin(Forgiving, admin.ModelAdmin):
     """A team with tickets cannot be deleted: their history would go with it."""
 
     list_display = ["name", "slug", "members_count", "created_at"]

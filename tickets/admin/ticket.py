@@ -12,7 +12,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tasks.admin import CappedPaginator, Outcome, ReadOnly, each_row
+from tasks.admin import CappedPaginator, Forgiving, Outcome, ReadOnly, each_row
 from tickets.models import Comment, Team, Ticket, TicketEvent, TicketPriority
 
 from .choosing import Autocompleting
@@ -134,7 +134,7 @@ def _set_priority(priority: TicketPriority):
 
 
 @admin.register(Ticket)
-class TicketAdmin(Autocompleting, admin.ModelAdmin):
+class TicketAdmin(Forgiving, Autocompleting, admin.ModelAdmin):
     """Every change goes through the verbs and so into the history.
 
     Tickets are closed, not deleted: history, comments and notifications would go with them.
@@ -205,7 +205,7 @@ class TicketAdmin(Autocompleting, admin.ModelAdmin):
         return super().get_queryset(request).visible_to(request.user)
 
     def get_search_results(self, request, queryset, search_term):
-        if number := re.fullmatch(r"#?([0-9]+)", search_term.strip()):
+        if number := re.fullmatch(r"#?([0-9]{1,18})", search_term.strip()):
             return queryset.filter(pk=number[1]), False
         return super().get_search_results(request, queryset, search_term)
 

@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.utils.translation import gettext_lazy as _
 
+from tasks.admin import Forgiving
 from tickets.models import User
 
 from .team import MembershipInline
@@ -12,7 +13,7 @@ RIGHTS = ["is_staff", "is_superuser", "groups", "user_permissions"]
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin):
+class UserAdmin(Forgiving, DjangoUserAdmin):
     """People are made inactive, never deleted: a deletion would take their assignments from tickets
     without history, and their exports and notifications with it."""
 
