@@ -16,8 +16,9 @@ from tickets.models import TicketPriority, TicketStatus
 
 # A cell that starts with one of these may be run as a formula by a spreadsheet: the four signs,
 # their full-width forms, and the controls that spreadsheets drop before they look (OWASP, "CSV
-# Injection"). Leading spaces are dropped by some too, so the check looks past them.
+# Injection"). Some drop leading blanks too, also those without a width: the check looks past them.
 FORMULA_STARTS = "=+-@＝＋－＠\t\r\n"
+BLANKS = " \u00a0\u200b\u2060\u3000\ufeff"
 
 
 class Guarded(Func):
@@ -30,12 +31,14 @@ class Guarded(Func):
     arity = 1
     output_field = TextField()
     _codes = ", ".join(str(ord(character)) for character in FORMULA_STARTS)
+    _blanks = ", ".join(str(ord(character)) for character in BLANKS)
 
     def as_sql(self, compiler, connection, **context):
         text, parameters = compiler.compile(self.source_expressions[0])
         sql = (
-            f"CASE WHEN ascii({text}) NOT IN ({self._codes}, ascii(' ')) THEN {text}"
-            f" WHEN ascii(ltrim({text})) IN ({self._codes}) THEN '''' || {text} ELSE {text} END"
+            f"CASE WHEN ascii({text}) NOT IN ({self._codes}, {self._blanks}) THEN {text}"
+            f" WHEN ascii(ltrim({text}, '{BLANKS}')) IN ({self._codes})"
+            f" THEN '''' || {text} ELSE {text} END"
         )
         return sql, [*parameters] * 5
 

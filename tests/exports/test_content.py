@@ -141,7 +141,22 @@ def test_it_reads_back_exactly_what_the_database_has(alice, ticket, run):
 
 @pytest.mark.parametrize(
     "text",
-    ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1", "＋1", "－1", "＠A1", "  =1+1"],
+    [
+        "=1+1",
+        "+1",
+        "-1",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+        "\n=1",
+        "＝1",
+        "＋1",
+        "－1",
+        "＠A1",
+        "  =1+1",
+        "\ufeff=1",
+        " \u200b@x",
+    ],
 )
 def test_it_neutralises_what_a_spreadsheet_would_run(alice, ticket, support, run, text):
     support.name = text
