@@ -4,7 +4,7 @@ import json
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied, ValidationError
 from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
@@ -57,6 +57,9 @@ def ticket_verb(request, pk, verb):
         edit = VERBS[verb](ticket, request)
     except ValidationError as error:
         return _refused(request, ticket, verb, _complaints(error))
+    except PermissionDenied:
+        workable_ticket_or_404(request.user, pk)  # another may have moved it out of sight just now
+        raise
     if edit is not None and edit.conflicts:
         return _overtaken(request, ticket, verb, edit.conflicts[0])
     if not request.htmx:

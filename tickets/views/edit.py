@@ -2,7 +2,7 @@
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.exceptions import ValidationError
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
@@ -26,6 +26,9 @@ def ticket_edit(request, pk):
             )
         except ValidationError as error:
             form.add_error(None, error)
+        except PermissionDenied:
+            workable_ticket_or_404(request.user, pk)  # another may have moved it out of sight
+            raise
         else:
             if not edit.conflicts:
                 if edit.saved:

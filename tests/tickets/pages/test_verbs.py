@@ -5,7 +5,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from tickets.models import Comment
+from tickets.access import workable_ticket_or_404
+from tickets.models import Comment, Ticket
+from tickets.views import detail, edit
 
 HTMX = {"HX-Request": "true", "HX-Target": "ticket"}
 
@@ -188,3 +190,18 @@ def test_a_viewer_may_not(client, act, ticket, vera, charlie, verb):
     ticket.refresh_from_db()
     assert ticket.version == 1
     assert not ticket.comments.exists()
+
+
+@pytest.mark.parametrize("verb", ["comment", "status", "edit"])
+def test_a_ticket_moved_out_of_sight_this_moment_is_not_there(
+    act, ticket, as_bob, root, billing, monkeypatch, verb
+):
+    def moved_right_after(user, pk):
+        found = workable_ticket_or_404(user, pk)
+        Ticket.objects.get(pk=pk).edit(by=root, changes={"team": billing})
+        return found
+
+    page = edit if verb == "edit" else detail
+    monkeypatch.setattr(page, "workable_ticket_or_404", moved_right_after)
+    fields = {"subject": "x", "team": ticket.team_id, "priority": "low"}
+    assert act(verb, body="x", status="closed", **fields).status_code == 404
