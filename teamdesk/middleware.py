@@ -1,6 +1,7 @@
 """Each person's own language and time zone, for the length of a request."""
 
 from django.utils import timezone, translation
+from django.utils.cache import patch_cache_control
 
 
 class PersonalSettingsMiddleware:
@@ -19,4 +20,7 @@ class PersonalSettingsMiddleware:
             if user.language and user.language != translation.get_language():
                 translation.activate(user.language)
                 request.LANGUAGE_CODE = translation.get_language()
-            return self.get_response(request)
+            response = self.get_response(request)
+        # What one person may see is nothing for a cache that others share.
+        patch_cache_control(response, private=True)
+        return response

@@ -136,6 +136,11 @@ def test_whose_session_ended_comes_back_to_the_page_of_the_form(world, page, for
     assert elsewhere.url.endswith(f"next={form}")
 
 
+def test_a_persons_pages_are_for_no_shared_cache(world):
+    for url in ("/tickets/", f"/tickets/{world.ticket.pk}/", "/notifications/", "/exports/"):
+        assert "private" in _client(world, "alice").get(url).headers["Cache-Control"], url
+
+
 def test_every_url_is_in_the_table():
     urls = {name for name, _pattern in _patterns() if not name.startswith("admin:")}
     assert urls == {entry.partition(" ")[0] for entry in TABLE}
