@@ -161,6 +161,12 @@ class TicketForm(Styled, forms.Form):
             return self.ticket.due_at
         return self.cleaned_data["due_at"]
 
+    def left_alone(self, conflict) -> bool:
+        """Does the field say what the page showed? Another's change then meets none of mine."""
+        if conflict.field != "due_at" or conflict.base is None:
+            return False
+        return self.data.get("due_at") == local_text(parse_datetime(conflict.base))
+
     def clean_status(self):
         return self.cleaned_data["status"] or TicketStatus.OPEN
 

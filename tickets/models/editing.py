@@ -19,13 +19,17 @@ NOT_IN_NEW_TEAM = gettext_noop("not in the new team")
 
 @dataclass(frozen=True)
 class Conflict:
-    """A field that I and another person changed to different values since I loaded the ticket."""
+    """A field that I and another person changed to different values since I loaded the ticket.
+
+    ``base`` is the value that we both changed, as JSON.
+    """
 
     field: str
     mine: Any
     theirs: Any
     mine_text: str = ""
     theirs_text: str = ""
+    base: Any = None
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,7 @@ class TicketEditing:
             del wanted[name]
             if base[name] != editable.to_json(mine):
                 texts = editable.to_text(mine), editable.to_text(theirs)
-                conflicts.append(Conflict(name, mine, theirs, *texts))
+                conflicts.append(Conflict(name, mine, theirs, *texts, base[name]))
         return wanted, conflicts
 
     def _differs(self, name, value) -> bool:

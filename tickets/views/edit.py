@@ -30,11 +30,11 @@ def ticket_edit(request, pk):
             workable_ticket_or_404(request.user, pk)  # another may have moved it out of sight
             raise
         else:
-            if not edit.conflicts:
+            conflicts = [each for each in edit.conflicts if not form.left_alone(each)]
+            if not conflicts:
                 if edit.saved:
                     messages.success(request, _("The ticket is saved."))
                 return redirect("ticket_detail", ticket.pk)
-            conflicts = edit.conflicts
             form = _form_that_decides(request, ticket, conflicts)
     page = {
         "ticket": ticket,

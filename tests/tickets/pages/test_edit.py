@@ -44,6 +44,19 @@ def test_an_untouched_form_changes_nothing(client, make_ticket, bob):
     assert not ticket.events.filter(kind="changed").exists()
 
 
+def test_an_untouched_due_date_is_in_nobodys_way(client, make_ticket, alice, bob, tomorrow):
+    ticket = make_ticket(due_at=datetime(2031, 10, 26, 1, 30, 7, 999, tzinfo=UTC))
+    bob.time_zone = "Europe/Berlin"  # 2:30 comes twice that night; this is the second
+    bob.save()
+    sent = {"subject": "Bob's", "team": ticket.team_id, "status": "open", "priority": "normal"}
+    sent |= {"due_at": "2031-10-26T02:30:07", "version": ticket.version}
+    ticket.set_due(tomorrow, by=alice)
+    client.force_login(bob)
+    assert client.post(f"/tickets/{ticket.pk}/edit/", sent).status_code == 302
+    ticket.refresh_from_db()
+    assert (ticket.subject, ticket.due_at) == ("Bob's", tomorrow)
+
+
 def test_fields_that_only_i_changed_are_saved_beside_anothers(client, ticket, alice, bob, form):
     sent = form(bob, subject="Bob's subject")
     ticket.set_priority("urgent", by=alice)
