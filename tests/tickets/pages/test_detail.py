@@ -58,6 +58,13 @@ def test_what_people_write_is_text(client, make_ticket, alice):
         assert markup not in page
 
 
+def test_an_address_adds_nothing_to_the_mail(client, make_ticket, alice):
+    ticket = make_ticket(requester_email="mara?cc=boss+1&body=x@example.org")
+    client.force_login(alice)
+    page = page_of(client, ticket)
+    assert 'href="mailto:mara%3Fcc%3Dboss%2B1%26body%3Dx@example.org"' in page
+
+
 def test_a_viewer_sees_no_forms(client, ticket, vera):
     ticket.comment(by=ticket.creator, body="Visible words", is_public=False)
     client.force_login(vera)
