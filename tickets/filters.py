@@ -39,7 +39,8 @@ _SORTS = {
 }
 _RANGES = ("created", "updated", "due")
 _REPEATABLE = ("status", "priority", "team", "tags")
-_ALIASES = {"tag": "tags"}
+# A field of the ticket is a filter too; one filter looks through both of the requester's.
+_ALIASES = {"tag": "tags", "requester_name": "requester", "requester_email": "requester"}
 
 
 class TicketFilter:

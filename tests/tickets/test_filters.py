@@ -66,6 +66,8 @@ def test_another_teams_id_is_an_error_and_never_widens_what_is_seen(make, bob, b
         ("assignee=none", ["a"]),
         ("requester=RITA", ["a"]),
         ("requester=example.net", ["c"]),
+        ("requester_name=rita", ["a"]),
+        ("requester_email=example.net", ["c"]),
         ("overdue=1", ["a"]),
     ],
 )
