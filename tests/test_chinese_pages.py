@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from exports.models import Export
+from tasks import registry
 from tests.visible import VisibleTexts
 from tickets.models import Notification, Ticket
 
@@ -27,6 +28,17 @@ NAMES = {
 NAMES |= {"Alice", "Ames", "AA", "Bob", "Berg", "BB", "Vera", "Vogel", "VV", "alice", "bob", "vera"}
 NAMES |= {"root", "support", "mara", "example", "org"}
 WORD = re.compile(r"[A-Za-z]{2,}")
+
+
+@pytest.fixture(autouse=True)
+def _only_our_kinds(monkeypatch):
+    """Kinds that other tests registered have names of their own."""
+    ours = {
+        name: kind
+        for name, kind in registry.kinds().items()
+        if not kind.handler.__module__.startswith("tests.")
+    }
+    monkeypatch.setattr(registry, "_kinds", ours)
 
 
 def english_in(response) -> list[str]:
