@@ -72,7 +72,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('name', models.CharField(max_length=100, unique=True, verbose_name='name')),
                 ('slug', models.SlugField(unique=True, verbose_name='short name')),
-                ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False, verbose_name='created')),
                 ('members', models.ManyToManyField(related_name='teams', through='tickets.Membership', to=settings.AUTH_USER_MODEL, verbose_name='members')),
             ],
             options={

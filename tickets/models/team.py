@@ -4,13 +4,14 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 
 class Role(models.TextChoices):
     VIEWER = "viewer", _("viewer")  # reads
     AGENT = "agent", _("agent")  # works tickets
-    LEAD = "lead", _("lead")  # works tickets and runs the team
+    LEAD = "lead", _("lead")  # works tickets, as an agent does; names who answers for the team
 
 
 WORKING_ROLES = [Role.AGENT, Role.LEAD]
@@ -41,7 +42,7 @@ class Team(models.Model):
         related_name="teams",
         verbose_name=_("members"),
     )
-    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    created_at = models.DateTimeField(_("created"), db_default=Now(), editable=False)
 
     objects = TeamQuerySet.as_manager()
 
