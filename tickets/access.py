@@ -1,4 +1,5 @@
-"""The only doors to a ticket from the outside: what one may not see does not exist."""
+"""The only doors from the outside to a ticket, and to what a person was told: what one may not see
+does not exist."""
 
 import functools
 from urllib.parse import urlsplit
@@ -11,7 +12,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from tickets.models import Ticket
+from tickets.models import Notification, Ticket
 
 _RELATED = ("team", "assignee", "creator")
 
@@ -30,6 +31,11 @@ def workable_ticket_or_404(user, pk) -> Ticket:
     if not ticket.team.is_workable_by(user):
         raise PermissionDenied(_("You may read tickets of this team but not change them."))
     return ticket
+
+
+def own_notification_or_404(user, pk) -> Notification:
+    """What the person was told, unless of a ticket they may no longer see. Raises Http404."""
+    return get_object_or_404(Notification.objects.of(user), pk=pk)
 
 
 def posted_by_person(view):

@@ -1,13 +1,12 @@
 """What people were told."""
 
 from django.contrib import admin
-from django.db.models import Q
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from tasks.admin import CappedPaginator, Forgiving, ReadOnly
-from tickets.models import Notification, Ticket
+from tickets.models import Notification
 
 
 class UnreadFilter(admin.SimpleListFilter):
@@ -40,9 +39,7 @@ class NotificationAdmin(Forgiving, ReadOnly, admin.ModelAdmin):
     readonly_fields = ["ticket_link"]
 
     def get_queryset(self, request):
-        tickets = Ticket.objects.visible_to(request.user)
-        visible = Q(ticket=None) | Q(ticket__in=tickets)
-        return super().get_queryset(request).filter(visible)
+        return super().get_queryset(request).visible_to(request.user)
 
     @admin.display(description=_("ticket"))
     def ticket_link(self, notification):

@@ -28,10 +28,13 @@ ON CONFLICT (user_id, cause) DO NOTHING
 class NotificationQuerySet(models.QuerySet):
     # Selections
 
+    def visible_to(self, user):
+        """Anybody's, without those of tickets that ``user`` may not see."""
+        return self.filter(Q(ticket=None) | Q(ticket__team__in=Team.objects.visible_to(user)))
+
     def of(self, user):
         """The person's own, without those of tickets they may no longer see."""
-        seen = Q(ticket=None) | Q(ticket__team__in=Team.objects.visible_to(user))
-        return self.filter(seen, user=user)
+        return self.visible_to(user).filter(user=user)
 
     def unread(self):
         return self.filter(read_at=None)
@@ -106,3 +109,11 @@ class Notification(models.Model):
 
     def __str__(self):
         return self.text or self.get_kind_display()
+
+    # Verbs
+
+    def mark_read(self) -> bool:
+        """True if it was unread."""
+        was_unread = bool(Notification.objects.filter(pk=self.pk).mark_read())
+        self.refresh_from_db(fields=["read_at"])
+        return was_unread

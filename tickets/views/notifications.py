@@ -3,14 +3,14 @@
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from tickets import sentences
-from tickets.access import posted_by_person
+from tickets.access import own_notification_or_404, posted_by_person
 from tickets.context import Bell
 from tickets.models import Notification, NotificationKind
 
@@ -57,15 +57,14 @@ def notification_badge(request):
 @posted_by_person
 def notification_open(request, pk):
     """Reading it is opening it: marks it read and goes to what it is about."""
-    notice = get_object_or_404(Notification.objects.of(request.user), pk=pk)
-    Notification.objects.of(request.user).filter(pk=pk).mark_read()
+    notice = own_notification_or_404(request.user, pk)
+    notice.mark_read()
     return redirect(_target_of(notice, request))
 
 
 @posted_by_person
 def notification_read(request, pk):
-    get_object_or_404(Notification.objects.of(request.user), pk=pk)
-    Notification.objects.of(request.user).filter(pk=pk).mark_read()
+    own_notification_or_404(request.user, pk).mark_read()
     return redirect(_next_of(request))
 
 
