@@ -1,6 +1,6 @@
 from django.urls import path
 
-from tickets.views import detail, edit, list, new, notifications
+from tickets.views import detail, edit, list, new, notifications, verbs
 
 urlpatterns = [
     path("tickets/", list.ticket_list, name="ticket_list"),
@@ -8,7 +8,7 @@ urlpatterns = [
     path("tickets/<int:pk>/", detail.ticket_detail, name="ticket_detail"),
     path("tickets/<int:pk>/edit/", edit.ticket_edit, name="ticket_edit"),
     path("tickets/<int:pk>/pulse/", detail.ticket_pulse, name="ticket_pulse"),
-    path("tickets/<int:pk>/<slug:verb>/", detail.ticket_verb, name="ticket_verb"),
+    path("tickets/<int:pk>/<slug:verb>/", verbs.ticket_verb, name="ticket_verb"),
     path("notifications/", notifications.notification_list, name="notification_list"),
     path("notifications/badge/", notifications.notification_badge, name="notification_badge"),
     path("notifications/read/", notifications.notification_read_all, name="notification_read_all"),

@@ -76,6 +76,21 @@ def test_it_refuses_what_is_empty_or_cannot_be_stored(ticket, bob, body):
     assert not Comment.objects.exists()
 
 
+def test_a_reply_may_resolve_the_ticket(ticket, bob):
+    ticket.comment(by=bob, body="Done", then="resolved")
+    assert (ticket.status, ticket.version) == ("resolved", 2)
+    assert ticket.resolved_at >= ticket.first_responded_at
+    assert Ticket.objects.get(pk=ticket.pk).status == "resolved"
+
+
+@pytest.mark.parametrize("then", ["pending", "melted"])
+def test_it_does_nothing_else_to_the_ticket(ticket, bob, then):
+    with pytest.raises(ValidationError) as refusal:
+        ticket.comment(by=bob, body="Done", then=then)
+    assert list(refusal.value.message_dict) == ["status"]
+    assert not Comment.objects.exists()
+
+
 @pytest.mark.django_db(transaction=True)
 def test_two_first_replies_at_once_keep_the_first(ticket, alice, bob, other, wait_until):
     with transaction.atomic():

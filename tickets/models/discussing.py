@@ -2,27 +2,31 @@
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from .clock import database_now
 from .comment import Comment
 from .editable import clean_text
 from .notification import Notification, NotificationKind
 from .ticket_event import EventKind, TicketEvent
+from .ticket_status import TicketStatus
 
 
 class TicketDiscussing:
     """Capability of Ticket: being commented on."""
 
     @transaction.atomic
-    def comment(self, *, by, body: str, is_public: bool = True) -> Comment:
+    def comment(self, *, by, body: str, is_public: bool = True, then: str = "") -> Comment:
         """A reply, or an internal note. The first reply is the first response.
 
-        Assignee and creator are told, except the author. No field of the ticket changes, so its
-        version stays: a comment is in nobody's way who is editing.
+        ``then`` may be "resolved": the comment resolves the ticket.
+
+        Assignee and creator are told, except the author. The comment itself changes no field, so
+        the version stays: it is in nobody's way who is editing.
 
         Raises:
             PermissionDenied: the person may not work tickets of this team.
-            ValidationError: for ``body``.
+            ValidationError: for ``body``, or for ``status`` if ``then`` is another one.
         """
         ticket = self._locked()
         ticket._require_right(by, reason="")
@@ -30,6 +34,9 @@ class TicketDiscussing:
             body = clean_text(body, required=True)
         except ValidationError as error:
             raise ValidationError({"body": error.messages}) from error
+        if then not in ("", TicketStatus.RESOLVED):
+            text = _("“%(value)s” is not one of the choices.") % {"value": str(then)[:50]}
+            raise ValidationError({"status": [text]})
         now = database_now()
         comment = ticket.comments.create(
             author=by,
@@ -58,5 +65,7 @@ class TicketDiscussing:
             ticket=ticket,
             text=ticket.subject,
         )
+        if then:
+            ticket.resolve(by=by)
         self._become(ticket)
         return comment

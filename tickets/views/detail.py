@@ -1,26 +1,18 @@
-"""One ticket: what is said and done on it, and the verbs that do it."""
+"""One ticket: what is said and done on it."""
 
-import json
-
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied, ValidationError
-from django.db import transaction
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect, render
+from django.http import HttpResponse
+from django.shortcuts import render
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
-from tickets.access import posted_by_person, visible_ticket_or_404, workable_ticket_or_404
-from tickets.forms import MomentField, TicketForm, due_presets, local_text
-from tickets.models import Edit, TicketPriority, TicketStatus
+from tickets.access import visible_ticket_or_404
+from tickets.forms import due_presets, local_text
+from tickets.models import TicketPriority, TicketStatus
 
 from .list import mark_due
-from .once import new_submission, once
-from .texts import value_text
+from .once import new_submission
 from .timeline import timeline_of
 
 
@@ -28,7 +20,7 @@ from .timeline import timeline_of
 @login_required
 def ticket_detail(request, pk):
     ticket = visible_ticket_or_404(request.user, pk)
-    return _render(request, _page(request, ticket) | {"keep_draft": True}, 200)
+    return shown(request, page_of(request, ticket) | {"keep_draft": True}, 200)
 
 
 @require_safe
@@ -46,180 +38,7 @@ def mark_of(ticket) -> str:
     return f"{ticket.updated_at.timestamp():.6f}"
 
 
-@posted_by_person
-def ticket_verb(request, pk, verb):
-    """Redirects to the ticket; htmx gets the ticket's new content instead. What could not be done
-    comes back with what was typed: 422 for bad input, 409 when another was faster."""
-    ticket = workable_ticket_or_404(request.user, pk)
-    if verb not in VERBS:
-        raise Http404
-    try:
-        edit = VERBS[verb](ticket, request)
-    except ValidationError as error:
-        return _refused(request, ticket, verb, _complaints(error))
-    except PermissionDenied:
-        workable_ticket_or_404(request.user, pk)  # another may have moved it out of sight just now
-        raise
-    if edit is not None and edit.conflicts:
-        return _overtaken(request, ticket, verb, edit.conflicts[0])
-    if not request.htmx:
-        if verb == "comment" or (edit is not None and edit.saved):
-            messages.success(request, _said(verb, request))
-        return redirect("ticket_detail", ticket.pk)
-    page = _page(request, ticket) | {"keep_draft": verb != "comment"}
-    response = render(request, "tickets/_ticket.html", page)
-    response.headers["HX-Trigger"] = json.dumps({"say": str(_said(verb, request))})
-    return response
-
-
-# The verbs: each returns an Edit where another may have been faster, else None.
-
-
-def _set(name, value=None):
-    """A verb that changes one field to what was posted, or to ``value``."""
-
-    def verb(ticket, request):
-        wanted = _posted(name, ticket, request) if value is None else value
-        version = request.POST.get("version") or None
-        return ticket.edit(by=request.user, changes={name: wanted}, version=version)
-
-    return verb
-
-
-def _posted(name, ticket, request):
-    if name not in request.POST:
-        raise ValidationError({name: [_("This field is required.")]})
-    text = request.POST[name]
-    if name == "due_at":
-        try:
-            # An untouched field shows less than is stored; see TicketForm.
-            same = ticket.due_at if text == local_text(ticket.due_at) else None
-            return same or MomentField(required=False).clean(text)
-        except ValidationError as error:
-            raise ValidationError({name: error.messages}) from error
-    if name == "tags":
-        return request.POST.getlist(name)
-    if name != "assignee":
-        return text
-    if not text:
-        return None
-    if text == "me":
-        return request.user
-    pk = int(text) if text.isdecimal() and len(text) < 19 else 0
-    person = ticket.team.workers().filter(pk=pk).first()
-    if person is None and pk == ticket.assignee_id:
-        return ticket.assignee
-    if person is None:
-        raise ValidationError({name: [_("This person is not an agent of the team.")]})
-    return person
-
-
-def _comment(ticket, request):
-    """A reply only if it says so: an internal note that became public could not be taken back."""
-    body = request.POST.get("body", "")
-    is_public = request.POST.get("is_public", "").lower() in {"1", "true", "on", "yes"}
-    then = request.POST.get("then", "")
-
-    @transaction.atomic
-    def make():
-        comment = ticket.comment(by=request.user, body=body, is_public=is_public)
-        if then in {TicketStatus.RESOLVED, TicketStatus.PENDING}:
-            ticket.set_status(then, by=request.user)
-        return comment.pk
-
-    once(request, make)
-    ticket.refresh_from_db()
-
-
-def _reopen(ticket, request):
-    ticket.reopen(by=request.user)
-    return Edit(saved={"status": ticket.status})
-
-
-VERBS = {
-    "comment": _comment,
-    "assign": _set("assignee"),
-    "status": _set("status"),
-    "priority": _set("priority"),
-    "due": _set("due_at"),
-    "tags": _set("tags"),
-    "resolve": _set("status", TicketStatus.RESOLVED),
-    "close": _set("status", TicketStatus.CLOSED),
-    "reopen": _reopen,
-}
-
-_DONE = {
-    "assign": gettext_lazy("The assignee is changed."),
-    "status": gettext_lazy("The status is changed."),
-    "priority": gettext_lazy("The priority is changed."),
-    "due": gettext_lazy("The due date is changed."),
-    "tags": gettext_lazy("The tags are changed."),
-    "resolve": gettext_lazy("The ticket is resolved."),
-    "close": gettext_lazy("The ticket is closed."),
-    "reopen": gettext_lazy("The ticket is open again."),
-}
-
-
-def _said(verb, request):
-    if verb == "comment":
-        public = request.POST.get("is_public", "").lower() in {"1", "true", "on", "yes"}
-        return _("The reply is added.") if public else _("The internal note is added.")
-    return _DONE[verb]
-
-
-# What could not be done
-
-
-def _complaints(error) -> list[str]:
-    if not hasattr(error, "error_dict"):
-        return error.messages
-    labels = TicketForm.base_fields
-    return [
-        message
-        if name in {NON_FIELD_ERRORS, "body", "version"}
-        else f"{labels[name].label}: {message}"
-        for name, texts in error.message_dict.items()
-        for message in texts
-    ]
-
-
-def _refused(request, ticket, verb, complaints):
-    page = _page(request, ticket)
-    typed = {name: request.POST.get(name, "") for name in ("body", "due_at", "tags")}
-    page |= {
-        "complaints": complaints,
-        "refused": verb,
-        "typed": {name: text for name, text in typed.items() if name in request.POST},
-        "is_note": verb == "comment" and request.POST.get("is_public") == "0",
-        "keep_draft": verb != "comment",
-    }
-    return _render(request, page, 422)
-
-
-def _overtaken(request, ticket, verb, conflict):
-    """Another changed the field since this page was loaded: show both, the person decides."""
-    name = conflict.field
-    mine = conflict.mine
-    if name == "due_at":
-        posted = mine.isoformat() if mine else ""
-    elif name == "assignee":
-        posted = mine.pk if mine else ""
-    else:
-        posted = ", ".join(mine) if name == "tags" else mine
-    page = _page(request, ticket)
-    page["conflict"] = {
-        "label": TicketForm.base_fields[name].label,
-        "mine": value_text(name, mine) or _("nothing"),
-        "theirs": value_text(name, conflict.theirs) or _("nothing"),
-        "verb": verb,
-        "name": name,
-        "posted": posted,
-    }
-    page["keep_draft"] = True
-    return _render(request, page, 409)
-
-
-def _render(request, page, status):
+def shown(request, page, status):
     is_part = request.htmx and not request.htmx.history_restore_request
     template = "tickets/_ticket.html" if is_part else "tickets/detail.html"
     response = render(request, template, page, status=status)
@@ -227,7 +46,7 @@ def _render(request, page, status):
     return response
 
 
-def _page(request, ticket) -> dict:
+def page_of(request, ticket) -> dict:
     can_work = ticket.team.is_workable_by(request.user)
     mark_due([ticket], timezone.now())
     page = {

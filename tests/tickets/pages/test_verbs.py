@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from tickets.access import workable_ticket_or_404
 from tickets.models import Comment, Ticket
-from tickets.views import detail, edit
+from tickets.views import edit, verbs
 
 HTMX = {"HX-Request": "true", "HX-Target": "ticket"}
 
@@ -201,7 +201,7 @@ def test_a_ticket_moved_out_of_sight_this_moment_is_not_there(
         Ticket.objects.get(pk=pk).edit(by=root, changes={"team": billing})
         return found
 
-    page = edit if verb == "edit" else detail
+    page = edit if verb == "edit" else verbs
     monkeypatch.setattr(page, "workable_ticket_or_404", moved_right_after)
     fields = {"subject": "x", "team": ticket.team_id, "priority": "low"}
     assert act(verb, body="x", status="closed", **fields).status_code == 404
