@@ -8,7 +8,8 @@ from django.conf import settings
 from django.db import close_old_connections
 from django.db.backends.signals import connection_created
 
-from tasks.dispatcher import RoundFault, RoundInProgress, dispatch_once
+from tasks.dispatcher import RoundFault, dispatch_once
+from tasks.round_lock import RoundInProgress
 from tasks.transactions import set_session_limits
 
 logger = logging.getLogger(__name__)
@@ -30,7 +31,7 @@ class RoundScheduler(Scheduler):
             logger.debug("Another beat is running a round")
         except RoundFault as fault:
             logger.error("Round incomplete: %s", fault)
-        except Exception:
+        except Exception:  # whatever it was, beat lives to try the next round
             logger.exception("Round failed")
         return max(0.01, settings.TEAMDESK_ROUND_SECONDS - (time.monotonic() - started))
 

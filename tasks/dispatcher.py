@@ -7,23 +7,22 @@ duplicate message, which the claim refuses; the other order would cost the task.
 import logging
 import time
 from collections.abc import Callable
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 
 from tasks import queue, recovery, registry
+from tasks.clock import database_now
 from tasks.errors import describe
 from tasks.models import BackgroundTask, DispatcherStatus, TaskStatus
 from tasks.queue import QueueUnreachable
-from tasks.records import Record, Verdict, judge
+from tasks.records import Verdict, View, judge
+from tasks.round_lock import only_round
 from tasks.transactions import repeating
 
 logger = logging.getLogger(__name__)
 
-ROUND_LOCK = 0x7EA3DE5C  # the advisory lock that lets one round run at a time
-LOCK_IDLE_LIMIT = "30s"  # a frozen process loses the lock after this
 PROMOTE_SECONDS = RECOVER_SECONDS = PURGE_SECONDS = 1.0
 
 Tasks = list[BackgroundTask]
@@ -48,10 +47,6 @@ class Report:
         return {key: value for key, value in asdict(self).items() if key != "seconds"}
 
 
-class RoundInProgress(Exception):
-    """Another process is running a round; nothing was done."""
-
-
 class RoundFault(Exception):
     """A part of the round could not be done; the other parts were. ``report`` says what."""
 
@@ -74,7 +69,7 @@ def dispatch_once(wait_seconds: float = 0) -> Report:
     started = time.monotonic()
     with transaction.atomic(durable=True):
         pass  # refuses a caller's transaction: what is not committed must not be handed over
-    with _only_round(wait_seconds):
+    with only_round(wait_seconds):
         report, faults = Report(), []
         DispatcherStatus.record_start()
         if _try(faults, "hand-over", lambda: _scan(report)):
@@ -105,34 +100,6 @@ def _try(faults: list[str], name: str, step: Callable[[], None]) -> bool:
         logger.exception("The round's %s failed", name)
         faults.append(f"{name}: {describe(error)}")
     return True
-
-
-@contextmanager
-def _only_round(wait_seconds: float):
-    """Holds the advisory lock on a connection of its own, in a transaction that PostgreSQL ends
-    when this process freezes."""
-    lock = connection.copy()
-    deadline = time.monotonic() + wait_seconds
-    try:
-        lock.set_autocommit(False)
-        with lock.cursor() as cursor:
-            cursor.execute(
-                "SELECT set_config('idle_in_transaction_session_timeout', %s, false)",
-                [LOCK_IDLE_LIMIT],
-            )
-            while True:
-                cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [ROUND_LOCK])
-                if cursor.fetchone()[0]:
-                    break
-                if time.monotonic() >= deadline:
-                    raise RoundInProgress("Another round is in progress.")
-                time.sleep(0.1)
-        yield
-    finally:
-        try:
-            lock.close()
-        except DatabaseError:
-            logger.warning("The round outlived its lock; its writes were guarded all the same")
 
 
 # --- Scan -----------------------------------------------------------------------------------------
@@ -169,39 +136,39 @@ def _hand_over(batch: Tasks, report: Report, recheck: bool = False) -> set[int]:
     if not batch:
         return set()
     view = queue.view_of(batch)
-    verdicts = {task.pk: judge(task, view.records[task.pk], view) for task in batch}
-    failed = [task for task in batch if verdicts[task.pk] == Verdict.FAILED]
-    to_add = [task for task in batch if verdicts[task.pk] == Verdict.ADD]
-    for task in failed:
-        status = _queue_said_failed(task, view.records[task.pk])
-        report.failed += status == TaskStatus.FAILED
-        if status == TaskStatus.WAITING:
-            to_add.append(_reread(task))
-        elif status == TaskStatus.FAILED:
-            queue.forget([task.job_id])
-    to_add = [task for task in to_add if task is not None]
+    judged: dict[Verdict, Tasks] = {verdict: [] for verdict in Verdict}
+    for task in batch:
+        judged[judge(task, view.records[task.pk], view)].append(task)
+    to_add = judged[Verdict.ADD] + _charge(judged[Verdict.FAILED], view, report)
     added = _add(to_add)
-    queue.keep(task for task in batch if verdicts[task.pk] == Verdict.NOTHING)
+    queue.keep(judged[Verdict.NOTHING])
     report.scanned += len(batch)
     if recheck:
         report.rechecked += len(batch)
         report.readded += added
     else:
         report.enqueued += added
-    changed = {task.pk: task for task in to_add}
-    return _stamp([changed.get(task.pk, task) for task in batch])
+    return _stamp(to_add + judged[Verdict.NOTHING])
 
 
-def _queue_said_failed(task: BackgroundTask, record: Record) -> TaskStatus | None:
-    try:
-        return recovery.queue_said_failed(task, record.attempt, record.error)
-    except DatabaseError as error:
-        logger.warning("%s could not be charged for its failure: %s", task, describe(error))
-        return None
-
-
-def _reread(task: BackgroundTask) -> BackgroundTask | None:
-    return BackgroundTask.objects.waiting().with_is_due().filter(pk=task.pk, run=task.run).first()
+def _charge(tasks: Tasks, view: View, report: Report) -> Tasks:
+    """The queue said that these failed. Returns, as they are now, those that wait for another
+    attempt; the others are FAILED or went on meanwhile."""
+    waiting = []
+    for task in tasks:
+        record = view.records[task.pk]
+        try:
+            status = recovery.queue_said_failed(task, record.attempt, record.error)
+        except DatabaseError as error:
+            logger.warning("%s could not be charged for its failure: %s", task, describe(error))
+            continue
+        if status == TaskStatus.FAILED:
+            report.failed += 1
+            queue.forget([task.job_id])
+        elif status == TaskStatus.WAITING:
+            now = BackgroundTask.objects.waiting().with_is_due().filter(pk=task.pk, run=task.run)
+            waiting += now
+    return waiting
 
 
 def _add(tasks: Tasks) -> int:
@@ -270,7 +237,7 @@ def _promote(report: Report) -> None:
     says which of them still wait; the others are only removed."""
     deadline = time.monotonic() + PROMOTE_SECONDS
     while time.monotonic() < deadline:
-        now = _database_now()
+        now = database_now()
         jobs = queue.due_jobs(now, settings.TEAMDESK_BATCH_SIZE)
         if not jobs:
             return
@@ -282,12 +249,6 @@ def _promote(report: Report) -> None:
         due = [tasks[job] for job, _ in jobs if job in tasks and tasks[job].is_due]
         report.promoted += _add(due)
         queue.drop_delayed(jobs)
-
-
-def _database_now():
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
-        return cursor.fetchone()[0]
 
 
 def _recover(report: Report) -> None:

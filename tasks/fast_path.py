@@ -6,8 +6,6 @@ It makes exports start in milliseconds; correctness never depends on it. It neve
 
 import logging
 import threading
-import time
-from types import SimpleNamespace
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -18,11 +16,10 @@ from tasks import queue
 logger = logging.getLogger(__name__)
 
 SECONDS = 0.25  # at most, in all
-REST_SECONDS = 5  # after a failure
 
 failures = Counter("teamdesk_fast_path_failures", "Hand-overs left to the dispatcher's round")
 
-_rest = SimpleNamespace(until=0.0)  # for all threads: each would learn it the slow way
+rest = queue.Rest(seconds=5)
 
 
 class _HandOver:
@@ -35,13 +32,13 @@ class _HandOver:
         # Registered once per task so that it outlives a rolled back savepoint; only the first
         # call finds work. Tasks of rolled back savepoints are not in the table any more.
         tasks, self.tasks = self.tasks, []
-        if tasks and time.monotonic() >= _rest.until:
+        if tasks and not rest.is_on:
             try:
                 _hand_over(tasks)
             except Exception as error:  # noqa: BLE001  the dispatcher does it in the next round
-                _rest.until = time.monotonic() + REST_SECONDS
+                rest.begin()
                 failures.inc()
-                logger.warning("Fast path off for %d s: %s", REST_SECONDS, error)
+                logger.warning("Fast path off for %d s: %s", rest.seconds, error)
 
 
 def hand_over_on_commit(task_id: int) -> None:

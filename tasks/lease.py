@@ -4,6 +4,7 @@ Every write names the execution in its guard, so an execution that lost its leas
 cancelled) can no longer change anything, however late it wakes.
 """
 
+import logging
 import threading
 import time
 import uuid
@@ -20,6 +21,8 @@ from tasks.errors import clean, describe, traceback_of
 from tasks.models import AttemptOutcome, BackgroundTask, TaskAttempt, TaskStatus
 from tasks.registry import Effect, PermanentFailure, RetryLater
 from tasks.transactions import repeating
+
+logger = logging.getLogger(__name__)
 
 
 class LeaseLost(Exception):
@@ -87,7 +90,8 @@ class Lease:
                         self.renew()
                     except LeaseLost:
                         return
-                    except Exception:  # noqa: BLE001  a missed renewal; the next may succeed
+                    except Exception as error:  # noqa: BLE001  the next renewal may succeed
+                        logger.warning("%s was not renewed: %s", self.task, describe(error))
                         connection.close()
             finally:
                 connections.close_all()

@@ -14,7 +14,6 @@ import time
 import uuid
 from collections.abc import Iterable
 from datetime import datetime
-from types import SimpleNamespace
 
 import redis
 from celery import current_app
@@ -25,7 +24,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from tasks import registry, scripts
-from tasks.records import State, View, microseconds, parse
+from tasks.records import LOST_AFTER_SECONDS, State, View, microseconds, parse
 
 logger = logging.getLogger(__name__)
 
@@ -40,12 +39,31 @@ _JOB = re.compile(rb"[0-9]{1,18}:[0-9]{1,9}")
 # What a stalled or absent Redis may cost: a round stops at the first error, a worker goes on
 # without its record, the fast path gives up within its 250 ms.
 _PATIENCE_SECONDS = 2.0
-_REST_SECONDS = 5
-_rest = SimpleNamespace(until=0.0)  # of forget, for all threads
 
 
 class QueueUnreachable(Exception):
     """Redis did not answer. What was being handed over is neither recorded nor stamped."""
+
+
+class Rest:
+    """After a failure, no tries for a while: of all threads, or each would learn it slowly."""
+
+    def __init__(self, seconds: float):
+        self.seconds = seconds
+        self.end()
+
+    @property
+    def is_on(self) -> bool:
+        return time.monotonic() < self._until
+
+    def begin(self) -> None:
+        self._until = time.monotonic() + self.seconds
+
+    def end(self) -> None:
+        self._until = 0.0
+
+
+forgetting_rests = Rest(seconds=5)
 
 
 # --- The dispatcher's side ------------------------------------------------------------------------
@@ -143,7 +161,7 @@ def forget(jobs: Iterable[str]) -> None:
     Rests after a failure: who cancels a thousand tasks waits for a silent Redis once.
     """
     jobs = list(jobs)
-    if time.monotonic() < _rest.until:
+    if forgetting_rests.is_on:
         return
     try:
         with _redis(0.2) as client:
@@ -152,7 +170,7 @@ def forget(jobs: Iterable[str]) -> None:
             pipe.delete(*(_record(job) for job in jobs))
             pipe.execute()
     except QueueUnreachable as error:
-        _rest.until = time.monotonic() + _REST_SECONDS
+        forgetting_rests.begin()
         logger.info("Records of %d ended jobs were left to expire: %s", len(jobs), error)
 
 
@@ -172,36 +190,22 @@ def ping(patience: float = 1.0) -> dict[str, int]:
 
 def mark_started(job: str, message: str, queue: str, published_at: int) -> None:
     """A message was taken off its list: raises the queue's watermark."""
-    _best_effort(
-        scripts.MARK,
-        [_record(job), _watermark(queue)],
-        [message, State.ACTIVE, "", published_at, settings.TEAMDESK_RECORD_SECONDS, ""],
-    )
+    _mark(job, message, State.ACTIVE, queue=queue, published_at=published_at)
 
 
 def mark_claimed(job: str, message: str, attempt: int) -> None:
-    _best_effort(
-        scripts.MARK,
-        [_record(job), ""],
-        [message, State.ACTIVE, attempt, 0, settings.TEAMDESK_RECORD_SECONDS, ""],
-    )
+    _mark(job, message, State.ACTIVE, attempt=attempt)
 
 
 def mark_ended(job: str, message: str) -> None:
     """The queue is done with this message. The record goes within a minute, not at once, so that a
     publisher which records it late finds that it already ended."""
-    _best_effort(
-        scripts.MARK, [_record(job), ""], [message, State.COMPLETED, "", 0, TOMBSTONE_SECONDS, ""]
-    )
+    _mark(job, message, State.COMPLETED, ttl=TOMBSTONE_SECONDS)
 
 
 def mark_failed(job: str, message: str, error: str) -> None:
     """The process died or Celery gave up. A fact in the record; the ledger is not touched here."""
-    _best_effort(
-        scripts.MARK,
-        [_record(job), ""],
-        [message, State.FAILED, "", 0, settings.TEAMDESK_RECORD_SECONDS, error[:500]],
-    )
+    _mark(job, message, State.FAILED, error=error[:500])
 
 
 def mark_delayed(task) -> None:
@@ -215,12 +219,21 @@ def mark_delayed(task) -> None:
         logger.info("%s was not put back among the delayed jobs: %s", task, error)
 
 
-def _best_effort(script, keys, args) -> None:
+def _mark(
+    job, message, state: State, *, attempt="", queue="", published_at=0, ttl=None, error=""
+) -> None:
+    """Best effort: a worker goes on without its record."""
+    ahead = LOST_AFTER_SECONDS * 1_000_000
+    ttl = ttl or settings.TEAMDESK_RECORD_SECONDS
     try:
         with _redis(1.0) as client:
-            script(client=client, keys=keys, args=args)
-    except QueueUnreachable as error:
-        logger.warning("A queue record was not written: %s", error)
+            scripts.MARK(
+                client=client,
+                keys=[_record(job), _watermark(queue) if queue else ""],
+                args=[message, state, attempt, published_at, ttl, error, ahead],
+            )
+    except QueueUnreachable as unreachable:
+        logger.warning("A queue record was not written: %s", unreachable)
 
 
 # --- Redis ----------------------------------------------------------------------------------------

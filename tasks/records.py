@@ -1,4 +1,20 @@
-"""What a queue record says, and what the dispatcher does about it. Judgement only, no Redis."""
+"""What a queue record says, and what the dispatcher does about it. Judgement only, no Redis.
+
+Who writes which record:
+
+======================= ========= ============================ =================
+who                     state     attempt                      at
+======================= ========= ============================ =================
+queue.add, due          waiting   the ledger's + 1: the next   when published
+queue.add, not yet due  delayed   the ledger's + 1             ``run_at``
+worker, at the start    active    as it is                     as it is
+worker, at the claim    active    the claimed one              as it is
+worker, at the end      completed as it is                     as it is
+worker's main process   failed    as it is                     as it is
+======================= ========= ============================ =================
+
+So a record whose attempt is not beyond the ledger's is about an attempt that was claimed already.
+"""
 
 import logging
 from dataclasses import dataclass, field

@@ -23,13 +23,14 @@ end
 redis.call('ZREM', KEYS[2], ARGV[5])
 """)
 
-# KEYS record, watermark or ''. ARGV message, state, attempt or '', published at or 0, ttl, error.
+# KEYS record, watermark or ''. ARGV message, state (of records.State), attempt or '', published at
+# or 0, ttl, error, how far a clock may be ahead.
 # Writes only if the record is of this message, or there is none yet; never to an earlier state. The
 # watermark only rises, unless it is ahead of a clock that was set back.
 MARK = Script("""
 if KEYS[2] ~= '' then
     local mark = tonumber(redis.call('GET', KEYS[2]) or '0') or 0
-    local ahead = mark > tonumber(redis.call('TIME')[1]) * 1000000 + 30000000
+    local ahead = mark > tonumber(redis.call('TIME')[1]) * 1000000 + tonumber(ARGV[7])
     if tonumber(ARGV[4]) > mark or ahead then redis.call('SET', KEYS[2], ARGV[4]) end
 end
 local rank = {delayed = 0, waiting = 1, active = 2, failed = 3, completed = 4}

@@ -1,5 +1,6 @@
 """What a Celery worker runs: claim, handler, finish. The one Celery task of TeamDesk."""
 
+import contextlib
 import logging
 
 from billiard.common import terminate_handler_fired
@@ -76,13 +77,14 @@ def _run(lease: Lease) -> TaskStatus:
     except SystemExit as leaving:
         # The pool ends its process: past the hard time limit, or when the grace time of a shutdown
         # is over. Anyone else's SystemExit is a failure like any other.
-        if lease.is_past_time_limit:
-            limit = f"It ran longer than its time limit of {lease.kind.time_limit:g} s."
-            lease.fail_attempt(TimeoutError(limit))
-        elif terminate_handler_fired():
-            lease.release()
-        else:
+        if not (lease.is_past_time_limit or terminate_handler_fired()):
             return lease.fail_attempt(leaving)
+        with contextlib.suppress(LeaseLost):  # taken already; the process ends all the same
+            if lease.is_past_time_limit:
+                limit = f"It ran longer than its time limit of {lease.kind.time_limit:g} s."
+                lease.fail_attempt(TimeoutError(limit))
+            else:
+                lease.release()
         raise
     except KeyboardInterrupt:
         raise  # of a person at a console; a pool's processes are deaf to it

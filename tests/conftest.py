@@ -35,7 +35,7 @@ def empty_queue():
 
     client = services.redis_client()
     client.flushall()
-    queue._rest.until = 0  # what another test's silent Redis taught
+    queue.forgetting_rests.end()  # what another test's silent Redis taught
     yield client
     client.close()
 

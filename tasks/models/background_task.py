@@ -160,15 +160,15 @@ class BackgroundTask(models.Model):
 
     # Verbs of a person
 
-    def cancel(self, by=None) -> bool:
+    def cancel(self, *, by=None, reason: str = "") -> bool:
         """WAITING, RUNNING → CANCELLED. True if this call did it.
 
         A running handler notices at its next renewal, progress or finish: all are fenced.
         """
-        return type(self).objects.filter(pk=self.pk).cancel(by=by) == 1
+        return type(self).objects.filter(pk=self.pk).cancel(by=by, reason=reason) == 1
 
     @transaction.atomic
-    def retry(self, by=None) -> bool:
+    def retry(self, *, by=None) -> bool:
         """FAILED, CANCELLED → WAITING as a new run. True if this call did it.
 
         Guarded by the run this object was loaded with, so two people retrying make one new run.

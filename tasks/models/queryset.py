@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from tasks import fast_path, queue, registry
 
 from .task_attempt import AttemptOutcome, TaskAttempt
-from .task_status import LIVE, TERMINAL, TaskStatus
+from .task_status import LIVE, TaskStatus
 
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # in JSON, where a backslash is written as two
 PAYLOAD_LIMIT = 16 * 1024  # bytes of JSON; a payload carries ids, not objects
@@ -40,9 +40,6 @@ class BackgroundTaskQuerySet(models.QuerySet):
     def live(self):
         return self.filter(status__in=LIVE)
 
-    def terminal(self):
-        return self.filter(status__in=TERMINAL)
-
     def waiting(self):
         return self.filter(status=TaskStatus.WAITING)
 
@@ -67,6 +64,14 @@ class BackgroundTaskQuerySet(models.QuerySet):
     def with_expired_lease(self):
         limit = Now() - timedelta(seconds=settings.TEAMDESK_LEASE_SECONDS)
         return self.filter(status=TaskStatus.RUNNING, updated_at__lt=limit)
+
+    def with_is_due(self):
+        """Adds ``is_due`` by the database's clock."""
+        return self.annotate(
+            is_due=models.ExpressionWrapper(
+                Q(run_at__lte=Now()), output_field=models.BooleanField()
+            ),
+        )
 
     # Verbs
 
@@ -118,13 +123,13 @@ class BackgroundTaskQuerySet(models.QuerySet):
         return task
 
     @transaction.atomic
-    def cancel(self, by=None, reason: str = "") -> int:
+    def cancel(self, *, by=None, reason: str = "") -> int:
         """WAITING, RUNNING → CANCELLED. Returns how many of these tasks this call cancelled."""
-        live = self.model.objects.filter(pk__in=self.values("pk"), status__in=LIVE)
+        live = self.model.objects.live().filter(pk__in=self.values("pk"))
         jobs = dict(live.order_by("pk").select_for_update().values_list("pk", "run"))
         if not jobs:
             return 0
-        self.model.objects.filter(pk__in=jobs).update(
+        self.model.objects.live().filter(pk__in=jobs).update(
             status=TaskStatus.CANCELLED,
             execution_id=None,
             finished_at=Now(),
@@ -136,14 +141,6 @@ class BackgroundTaskQuerySet(models.QuerySet):
             lambda: queue.forget([f"{pk}:{run}" for pk, run in jobs.items()]), robust=True
         )
         return len(jobs)
-
-    def with_is_due(self):
-        """Adds ``is_due`` by the database's clock."""
-        return self.annotate(
-            is_due=models.ExpressionWrapper(
-                Q(run_at__lte=Now()), output_field=models.BooleanField()
-            ),
-        )
 
 
 def _encode(payload: dict) -> str:

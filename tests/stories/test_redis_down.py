@@ -1,6 +1,7 @@
 """Redis really down: not a mock, the server is killed and comes back empty."""
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -24,7 +25,7 @@ def dispatch_once(environment):
     return subprocess.run(
         [sys.executable, "manage.py", "dispatch_once", "--json"],
         cwd=ROOT,
-        env=__import__("os").environ | environment,
+        env=os.environ | environment,
         capture_output=True,
         text=True,
         timeout=60,

@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -74,7 +75,7 @@ def test_a_database_that_is_down_is_a_clear_message():
     done = subprocess.run(
         [sys.executable, "manage.py", "dispatch_once"],
         cwd=ROOT,
-        env=__import__("os").environ | environment,
+        env=os.environ | environment,
         capture_output=True,
         text=True,
         timeout=60,

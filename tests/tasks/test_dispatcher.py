@@ -220,7 +220,7 @@ def test_a_scan_that_fails_does_not_keep_due_jobs_from_being_promoted(notes, mon
     task = enqueue("NOTE", run_at=in_days(1))
     dispatch_once()
     BackgroundTask.objects.filter(pk=task.pk).update(run_at=Now())
-    monkeypatch.setattr("tasks.dispatcher._database_now", lambda: in_days(2))
+    monkeypatch.setattr("tasks.dispatcher.database_now", lambda: in_days(2))
 
     def broken(*args):
         raise DatabaseError("this row is broken")

@@ -243,13 +243,18 @@ def test_a_side_thread_renews_while_the_handler_works(notes, settings, wait_unti
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_lease_is_not_renewed_beyond_the_time_limit(notes, settings, handler, wait_until):
+def test_the_lease_is_not_renewed_beyond_the_time_limit(
+    notes, settings, handler, monkeypatch, wait_until
+):
     settings.TEAMDESK_RENEWAL_SECONDS = 0.05
     handler(lambda task, lease: None, time_limit=0.1)
     lease = claim(enqueue("NOTE").pk, 0)
+    renewals = []
+    monkeypatch.setattr(Lease, "renew", lambda self: renewals.append(self))
     with lease.kept_alive():
-        threads = [t for t in threading.enumerate() if t.name.startswith("lease ")]
-        wait_until(lambda: not any(thread.is_alive() for thread in threads), "renewal has stopped")
+        (thread,) = (t for t in threading.enumerate() if t.name.startswith("lease "))
+        wait_until(lambda: not thread.is_alive(), "renewal has stopped")
+    assert len(renewals) == 2
 
 
 @pytest.mark.django_db(transaction=True)

@@ -8,9 +8,10 @@ from django.db import connection, connections, transaction
 from django.db.models.functions import Now
 
 from tasks import queue, recovery
-from tasks.dispatcher import RoundInProgress, dispatch_once
+from tasks.dispatcher import dispatch_once
 from tasks.lease import Lease, LeaseLost
 from tasks.models import BackgroundTask, TaskStatus
+from tasks.round_lock import RoundInProgress
 from tasks.worker import execute, run_job
 from tests import services
 from tests.tasks.kinds import write_note
@@ -245,7 +246,7 @@ def test_a_dispatcher_that_waits_gets_its_turn(task, actor, monkeypatch):
 
 
 def test_a_frozen_dispatcher_loses_its_lock(task, actor, monkeypatch, wait_until):
-    monkeypatch.setattr("tasks.dispatcher.LOCK_IDLE_LIMIT", "200ms")
+    monkeypatch.setattr("tasks.round_lock.LOCK_IDLE_LIMIT", "200ms")
     inside, go_on = threading.Event(), threading.Event()
     original = queue.view_of
 

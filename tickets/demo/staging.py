@@ -3,8 +3,8 @@
 import random
 from datetime import datetime, timedelta
 
+from tasks.clock import database_now
 from tickets.models import Comment, Notification, Team, Ticket, TicketEvent, User
-from tickets.models.clock import database_now
 
 from .stories import STORIES, Stories
 

@@ -8,7 +8,8 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from .clock import database_now
+from tasks.clock import database_now
+
 from .editable import EDITABLE, clean_changes
 from .notification import Notification, NotificationKind
 from .ticket_event import EventKind, TicketEvent

@@ -6,7 +6,8 @@ from datetime import datetime
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from .clock import database_now
+from tasks.clock import database_now
+
 from .comment import Comment
 from .editable import EDITABLE, clean_changes, clean_text
 from .team import Team

@@ -4,7 +4,8 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from .clock import database_now
+from tasks.clock import database_now
+
 from .editable import EDITABLE, clean_changes
 from .ticket_event import EventKind, TicketEvent
 

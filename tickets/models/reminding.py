@@ -1,8 +1,8 @@
 """The reminder of a due date: the one place that decides it, and its delivery."""
 
+from tasks.clock import database_now
 from tasks.models import BackgroundTask
 
-from .clock import database_now
 from .notification import Notification, NotificationKind
 from .ticket_event import REMINDER_RULE, EventKind, TicketEvent
 

@@ -6,7 +6,8 @@ from dataclasses import asdict
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
 
-from tasks.dispatcher import Report, RoundFault, RoundInProgress, dispatch_once
+from tasks.dispatcher import Report, RoundFault, dispatch_once
+from tasks.round_lock import RoundInProgress
 from tasks.transactions import set_session_limits
 
 WAIT_SECONDS = 10
