@@ -34,6 +34,15 @@ def test_every_file_that_a_document_names_exists():
         f"{document.name}: {path}"
         for document in DOCUMENTS
         for path in re.findall(r"`((?:[\w.-]+/)+[\w.-]+\.\w+)`", document.read_text())
-        if not (ROOT / path).exists() and "NAME" not in path
+        if not (ROOT / path).exists()
     ]
     assert missing == []
+
+
+def test_every_setting_reader_that_a_document_names_exists():
+    from teamdesk import environment
+
+    named = {
+        name for document in DOCUMENTS for name in re.findall(r"`env\.(\w+)`", document.read_text())
+    }
+    assert named and all(hasattr(environment, name) for name in named)
