@@ -27,7 +27,6 @@ PER_PAGE = 20
 def export_list(request: HttpRequest) -> HttpResponse:
     exports = Export.objects.of(request.user).with_state().order_by("-task")
     page = Paginator(exports, PER_PAGE).get_page(request.GET.get("page"))
-    page.elided = page.paginator.get_elided_page_range(page.number)
     visible_teams = set(Team.objects.visible_to(request.user).values_list("pk", flat=True))
     for export in page:
         export.may_be_downloaded = export.is_ready and export.shows_only(visible_teams)

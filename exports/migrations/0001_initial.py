@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Export',
             fields=[
-                ('task', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='export', serialize=False, to='tasks.backgroundtask')),
+                ('task', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='+', serialize=False, to='tasks.backgroundtask')),
                 ('filters', models.JSONField(blank=True, default=dict, verbose_name='filters')),
                 ('filters_shown', models.JSONField(blank=True, default=list, verbose_name='filters in words')),
                 ('columns', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=30), size=None, verbose_name='columns')),
@@ -31,7 +31,7 @@ class Migration(migrations.Migration):
                 ('team_ids', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), blank=True, default=list, size=None, verbose_name='teams in the result')),
                 ('execution_id', models.UUIDField(blank=True, null=True, verbose_name='execution of the result')),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), verbose_name='requested')),
-                ('requester', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='exports', to=settings.AUTH_USER_MODEL, verbose_name='requester')),
+                ('requester', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='requester')),
             ],
             options={
                 'verbose_name': 'export',

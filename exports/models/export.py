@@ -107,12 +107,12 @@ class Export(models.Model):
     """
 
     task = models.OneToOneField(
-        "tasks.BackgroundTask", models.CASCADE, primary_key=True, related_name="export"
+        "tasks.BackgroundTask", models.CASCADE, primary_key=True, related_name="+"
     )
     requester = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.CASCADE,
-        related_name="exports",
+        related_name="+",
         verbose_name=_("requester"),
     )
     filters = models.JSONField(_("filters"), default=dict, blank=True)

@@ -13,7 +13,6 @@ class AttemptInline(ReadOnly, admin.StackedInline):
     model = TaskAttempt
     ordering = ["-id"]
     extra = 0
-    classes = ["ledger-attempts"]
     fields = [("outcome", "worker", "execution_id"), ("started", "finished"), "error_text", "trace"]
     readonly_fields = ["started", "finished", "error_text", "trace"]
 

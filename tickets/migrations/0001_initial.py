@@ -73,7 +73,7 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=100, unique=True, verbose_name='name')),
                 ('slug', models.SlugField(unique=True, verbose_name='short name')),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False, verbose_name='created')),
-                ('members', models.ManyToManyField(related_name='teams', through='tickets.Membership', to=settings.AUTH_USER_MODEL, verbose_name='members')),
+                ('members', models.ManyToManyField(related_name='+', through='tickets.Membership', to=settings.AUTH_USER_MODEL, verbose_name='members')),
             ],
             options={
                 'verbose_name': 'team',
@@ -106,8 +106,8 @@ class Migration(migrations.Migration):
                 ('first_responded_at', models.DateTimeField(blank=True, null=True, verbose_name='first response')),
                 ('resolved_at', models.DateTimeField(blank=True, null=True, verbose_name='resolved')),
                 ('closed_at', models.DateTimeField(blank=True, null=True, verbose_name='closed')),
-                ('assignee', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='assigned_tickets', to=settings.AUTH_USER_MODEL, verbose_name='assignee')),
-                ('creator', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='created_tickets', to=settings.AUTH_USER_MODEL, verbose_name='creator')),
+                ('assignee', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='assignee')),
+                ('creator', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='creator')),
                 ('team', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='tickets', to='tickets.team', verbose_name='team')),
             ],
             options={
@@ -125,8 +125,8 @@ class Migration(migrations.Migration):
                 ('cause', models.CharField(max_length=200, verbose_name='cause')),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), verbose_name='created')),
                 ('read_at', models.DateTimeField(blank=True, null=True, verbose_name='read')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='notifications', to=settings.AUTH_USER_MODEL, verbose_name='user')),
-                ('ticket', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='notifications', to='tickets.ticket', verbose_name='ticket')),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='user')),
+                ('ticket', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tickets.ticket', verbose_name='ticket')),
             ],
             options={
                 'verbose_name': 'notification',

@@ -71,7 +71,7 @@ class Notification(models.Model):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.CASCADE,
-        related_name="notifications",
+        related_name="+",
         verbose_name=_("user"),
     )
     ticket = models.ForeignKey(
@@ -79,7 +79,7 @@ class Notification(models.Model):
         models.CASCADE,
         null=True,
         blank=True,
-        related_name="notifications",
+        related_name="+",
         verbose_name=_("ticket"),
     )
     kind = models.CharField(_("kind"), max_length=20, choices=NotificationKind)

@@ -39,7 +39,7 @@ class Team(models.Model):
     members = models.ManyToManyField(
         settings.AUTH_USER_MODEL,
         through="Membership",
-        related_name="teams",
+        related_name="+",
         verbose_name=_("members"),
     )
     created_at = models.DateTimeField(_("created"), db_default=Now(), editable=False)

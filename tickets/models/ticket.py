@@ -52,7 +52,7 @@ class Ticket(TicketEditing, TicketDiscussing, TicketReminding, models.Model):
         models.SET_NULL,
         null=True,
         blank=True,
-        related_name="created_tickets",
+        related_name="+",
         verbose_name=_("creator"),
     )
     requester_name = models.CharField(_("requester"), max_length=200, blank=True, default="")
@@ -62,7 +62,7 @@ class Ticket(TicketEditing, TicketDiscussing, TicketReminding, models.Model):
         models.SET_NULL,
         null=True,
         blank=True,
-        related_name="assigned_tickets",
+        related_name="+",
         verbose_name=_("assignee"),
     )
     tags = ArrayField(
