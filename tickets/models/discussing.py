@@ -4,7 +4,8 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from .clock import database_now
+from tasks.clock import database_now
+
 from .comment import Comment
 from .editable import clean_text
 from .notification import Notification, NotificationKind
