@@ -3,7 +3,7 @@
 import json
 
 from django import forms
-from django.core.exceptions import ValidationError
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.http import HttpRequest, QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -82,3 +82,12 @@ def filters_in(parameters: QueryDict) -> QueryDict:
     for name in NOT_FILTERS:
         filters.pop(name, None)
     return filters
+
+
+def readable(errors) -> list[str]:
+    """The messages of a form's errors for programs, each with its parameter's name."""
+    return [
+        text if name == NON_FIELD_ERRORS else f"{name}: {text}"
+        for name, texts in errors.items()
+        for text in map(str, texts)
+    ]

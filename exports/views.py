@@ -14,10 +14,10 @@ from django.views.decorators.cache import cache_control
 
 from exports.access import for_people_and_programs, json_error, own_export_or_404, wants_json
 from exports.columns import COLUMNS
-from exports.forms import ExportForm, filters_in, parameters_of
-from exports.models import Export, pairs, readable
+from exports.forms import ExportForm, filters_in, parameters_of, readable
+from exports.models import Export
 from tasks.models import DedupConflict, TaskStatus
-from tickets.filters import TicketFilter
+from tickets.filters import TicketFilter, pairs
 from tickets.models import Team
 
 PER_PAGE = 20
@@ -63,7 +63,7 @@ def export_new(request: HttpRequest) -> HttpResponse:
         "filters": filters,
         "pairs": pairs(filters.query),
         "shown": filters.describe(),
-        "errors": readable(filters.errors),
+        "errors": filters.complaints(),
         "rows": None if filters.errors else filters.queryset().count(),
     }
     status = 422 if request.method == "POST" else 200

@@ -5,6 +5,7 @@ never raises and never shows what the person may not see.
 """
 
 from datetime import date, datetime, time, timedelta
+from urllib.parse import urlencode
 
 from django import forms
 from django.db.models import Case, F, IntegerField, Q, Value, When
@@ -112,11 +113,16 @@ class TicketFilter:
 
     def urlencode(self, **changes) -> str:
         """The query string of this filter with ``changes``; None takes a parameter out."""
-        query = QueryDict(mutable=True)
-        for name, value in (self.query | changes).items():
-            if value is not None:
-                query.setlist(name, value if isinstance(value, list | tuple) else [str(value)])
-        return query.urlencode()
+        return urlencode(pairs(self.query | changes))
+
+    def complaints(self) -> list[str]:
+        """The errors for people: each with its parameter's name in the active language."""
+        fields = self.form.fields
+        return [
+            f"{fields[name].label}: {message}" if name in fields else message
+            for name, messages in self.errors.items()
+            for message in messages
+        ]
 
     def describe(self) -> list[tuple[str, str]]:
         """What it selects, for people, in the active language and time zone."""
@@ -171,6 +177,16 @@ class TicketFilter:
         column = _SORTS[key]
         nulls = {"nulls_last": True} if key == "due" else {}
         return [column.desc(**nulls) if descending else column.asc(**nulls), last]
+
+
+def pairs(query: dict) -> list[tuple[str, str]]:
+    """Names and values of a filter's parameters, one by one; None is no value."""
+    return [
+        (name, str(each))
+        for name, value in query.items()
+        for each in (value if isinstance(value, list | tuple) else [value])
+        if each is not None
+    ]
 
 
 def _as_query_dict(params) -> QueryDict:

@@ -1,4 +1,4 @@
 from .chunk import ExportChunk
-from .export import Export, pairs, readable
+from .export import Export
 
-__all__ = ["Export", "ExportChunk", "pairs", "readable"]
+__all__ = ["Export", "ExportChunk"]

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 
 from exports import columns as csv_columns
 from tasks.models import BackgroundTask, TaskStatus
-from tickets.filters import TicketFilter
+from tickets.filters import TicketFilter, pairs
 from tickets.models import Team
 
 
@@ -56,7 +56,7 @@ class ExportQuerySet(models.QuerySet):
         with translation.override(language), timezone.override(by.zone):
             ticket_filter = TicketFilter(filters, by)
             if ticket_filter.errors:
-                raise ValidationError(readable(ticket_filter.errors))
+                raise ValidationError(ticket_filter.complaints())
             chosen_columns = csv_columns.chosen(columns)
             shown = ticket_filter.describe()
         dedup_key = None
@@ -77,24 +77,6 @@ class ExportQuerySet(models.QuerySet):
             time_zone=by.zone.key,
             language=language,
         )
-
-
-def readable(errors) -> list[str]:
-    """The messages of a form's errors, each with its field's name."""
-    return [
-        text if field == "__all__" else f"{field}: {text}"
-        for field, texts in errors.items()
-        for text in map(str, texts)
-    ]
-
-
-def pairs(query: dict) -> list[tuple[str, str]]:
-    """Names and values of a filter's parameters, one by one."""
-    return [
-        (name, str(each))
-        for name, value in query.items()
-        for each in (value if isinstance(value, list) else [value])
-    ]
 
 
 class Export(models.Model):
@@ -153,7 +135,7 @@ class Export(models.Model):
         with timezone.override(self.time_zone):
             ticket_filter = TicketFilter(self.filters, self.requester)
             if ticket_filter.errors:
-                raise ValidationError(readable(ticket_filter.errors))
+                raise ValidationError(ticket_filter.complaints())
             return ticket_filter.queryset()
 
     @property

@@ -213,3 +213,10 @@ def test_it_stores_the_language_and_zone_of_who_asks(browser, alice):
     browser.post(URL, headers={"accept-language": "zh-hans"})
     export = reloaded(Export.objects.get())
     assert (export.language, export.time_zone) == ("zh-hans", "Europe/Berlin")
+
+
+def test_people_read_the_filters_name_and_programs_the_parameters(browser):
+    wrong = {"created_after": "yesterday"}
+    assert "Created from: “yesterday”" in browser.get(URL, wrong).content.decode()
+    error = browser.post(URL, wrong, headers=JSON).json()["error"]
+    assert error.startswith("created_after: “yesterday”")

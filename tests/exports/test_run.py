@@ -267,7 +267,7 @@ def test_it_fails_for_a_team_that_may_not_be_seen_any_more(alice, support, ticke
     support.memberships.filter(user=alice).delete()
     export = run(export)
     assert export.task.status == TaskStatus.FAILED  # trying again would not help
-    assert export.error.startswith("The filters do not fit any more: team:")
+    assert export.error.startswith("The filters do not fit any more: Team:")
 
 
 def test_it_fails_for_an_account_that_is_not_active_any_more(export, alice, run):

@@ -2,12 +2,12 @@
 
 import json
 from datetime import timedelta
+from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db.models import Count, Q
 from django.db.models.functions import Now
-from django.http import QueryDict
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_safe
 
-from tickets.filters import DEFAULT_SORT, TicketFilter
+from tickets.filters import DEFAULT_SORT, TicketFilter, pairs
 from tickets.models import Ticket
 from tickets.models.ticket_status import LIVE_STATUSES
 
@@ -45,7 +45,7 @@ def ticket_list(request):
         "views": _views(request.user, chosen),
         "facets": _facets(chosen),
         "active_filters": _active_filters(chosen),
-        "complaints": _complaints(chosen),
+        "complaints": chosen.complaints(),
         "columns": _columns(chosen),
         "query": chosen.urlencode(),
     }
@@ -109,18 +109,11 @@ def _views(user, chosen) -> list[dict]:
             "name": name,
             "label": label,
             "count": counts.get(name),
-            "query": _encode(query),
+            "query": urlencode(pairs(query)),
             "is_here": query == here,
         }
         for name, label, query in views
     ]
-
-
-def _encode(query: dict) -> str:
-    encoded = QueryDict(mutable=True)
-    for name, value in query.items():
-        encoded.setlist(name, value if isinstance(value, list) else [value])
-    return encoded.urlencode()
 
 
 def _facets(chosen) -> list[dict]:
@@ -143,15 +136,6 @@ def _active_filters(chosen) -> list[dict]:
     return [
         {"label": label, "text": text, "without": chosen.urlencode(**{name: None})}
         for name, (label, text) in told
-    ]
-
-
-def _complaints(chosen) -> list[str]:
-    labels = chosen.form.fields
-    return [
-        f"{labels[name].label}: {message}" if name in labels else message
-        for name, messages in chosen.errors.items()
-        for message in messages
     ]
 
 
