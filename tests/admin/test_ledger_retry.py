@@ -70,7 +70,7 @@ def test_one_bad_row_does_not_stop_the_others(
     def refuse_one(task, by=None):
         if task.pk == bad.pk:
             raise OperationalError("canceling statement due to lock timeout")
-        return retry(task, by)
+        return retry(task, by=by)
 
     monkeypatch.setattr(BackgroundTask, "retry", refuse_one)
     client.force_login(operator)
