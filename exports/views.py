@@ -19,6 +19,7 @@ from exports.models import Export
 from tasks.models import DedupConflict, TaskStatus
 from tickets.filters import TicketFilter, pairs
 from tickets.models import Team
+from tickets.views.fragments import wants_fragment
 
 PER_PAGE = 20
 
@@ -31,7 +32,8 @@ def export_list(request: HttpRequest) -> HttpResponse:
     for export in page:
         export.may_be_downloaded = export.is_ready and export.shows_only(visible_teams)
     context = {"page": page, "any_is_live": any(export.task.is_live for export in page)}
-    return render(request, _whole_or("exports/_list.html", "exports/list.html", request), context)
+    template = "exports/_list.html" if wants_fragment(request) else "exports/list.html"
+    return render(request, template, context)
 
 
 @for_people_and_programs("GET", "HEAD", "POST")
@@ -136,7 +138,7 @@ def _shown(request: HttpRequest, export: Export, status: int = 200, refusal: str
         "refusal": refusal,
         "is_visible": export.is_visible_to(request.user),
     }
-    template = _whole_or("exports/_state.html", "exports/detail.html", request)
+    template = "exports/_state.html" if wants_fragment(request) else "exports/detail.html"
     return render(request, template, context, status=status)
 
 
@@ -144,11 +146,6 @@ def _refused(request: HttpRequest, export: Export, text: str, status: int) -> Ht
     if wants_json(request):
         return json_error(text, status)
     return _shown(request, export, status, text)
-
-
-def _whole_or(fragment: str, whole: str, request: HttpRequest) -> str:
-    """A page asks for its own live part; everyone else gets the whole page."""
-    return fragment if request.htmx and not request.htmx.boosted else whole
 
 
 def _as_json(request: HttpRequest, export: Export) -> dict:

@@ -11,6 +11,7 @@ from tickets.access import visible_ticket_or_404
 from tickets.forms import due_presets, local_text
 from tickets.models import TicketPriority, TicketStatus
 
+from .fragments import wants_fragment
 from .list import mark_due
 from .once import new_submission
 from .timeline import timeline_of
@@ -39,8 +40,7 @@ def mark_of(ticket) -> str:
 
 
 def shown(request, page, status):
-    is_part = request.htmx and not request.htmx.history_restore_request
-    template = "tickets/_ticket.html" if is_part else "tickets/detail.html"
+    template = "tickets/_ticket.html" if wants_fragment(request) else "tickets/detail.html"
     response = render(request, template, page, status=status)
     patch_vary_headers(response, ["HX-Request"])
     return response

@@ -19,6 +19,8 @@ from tickets.filters import DEFAULT_SORT, TicketFilter, pairs
 from tickets.models import Ticket
 from tickets.models.ticket_status import LIVE_STATUSES
 
+from .fragments import wants_fragment
+
 PER_PAGE = 25
 # Column: its sort key, its name, and the direction a first click sorts in.
 COLUMNS = [
@@ -49,9 +51,7 @@ def ticket_list(request):
         "columns": _columns(chosen),
         "query": chosen.urlencode(),
     }
-    target = (
-        request.htmx.target if request.htmx and not request.htmx.history_restore_request else ""
-    )
+    target = request.htmx.target if wants_fragment(request) else ""
     # The filter form asks for the results alone, so that nobody's typing is replaced under them.
     templates = {"results": "tickets/_filtered.html", "tickets": "tickets/_tickets.html"}
     response = render(request, templates.get(target, "tickets/list.html"), context)
