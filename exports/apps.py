@@ -7,4 +7,4 @@ class ExportsConfig(AppConfig):
     verbose_name = _("Exports")
 
     def ready(self):
-        from exports import jobs  # noqa: F401  registers the EXPORT handler and its purge
+        from exports import jobs, purge  # noqa: F401  registers the EXPORT handler and the purge

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from exports.jobs import purge_results
 from exports.models import Export, ExportChunk
+from exports.purge import purge_results
 from tasks.models import BackgroundTask, TaskStatus
 from tests.exports.conftest import aged, content_of, reloaded
 

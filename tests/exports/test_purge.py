@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 from django.db import connection, connections, transaction
 
-from exports.jobs import purge_results
 from exports.models import Export, ExportChunk
 from exports.models import chunk as chunk_module
+from exports.purge import purge_results
 from tasks.dispatcher import dispatch_once
 from tasks.lease import Lease
 from tasks.models import BackgroundTask
