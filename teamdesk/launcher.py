@@ -18,8 +18,8 @@ from pathlib import Path
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from teamdesk.claim import Claim, Refusal, claim_folder, claim_port
 from teamdesk.embedded import Postgres, ServiceError, Valkey
+from teamdesk.premises import FolderLock, Refusal, take_folder, take_port
 from teamdesk.processes import MARK, Console, Keeper, Process, end, left_behind
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -45,21 +45,21 @@ class Launcher:
         self.errand: Process | None = None
         self.logins = ""
         self.stages: list[list[Keeper]] = []  # in the order in which they are stopped
-        self.claim: Claim | None = None
+        self.lock: FolderLock | None = None
 
     def run(self) -> None:
         """Until interrupted. Raises Refusal, and stops whatever was started before."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._interrupt)
         try:
-            self.claim = claim_folder(self.var)
+            self.lock = take_folder(self.var)
             orphans = left_behind(str(self.var))
             if orphans:
                 self.say(f"Stopping {len(orphans)} processes that an earlier start left behind.")
                 end(orphans, self.grace_seconds + 5)
-            self.listener = claim_port(self.port)
+            self.listener = take_port(self.port)
             self.port = self.listener.getsockname()[1]
-            self.claim.tell(f"process {os.getpid()}, http://127.0.0.1:{self.port}/")
+            self.lock.tell(f"process {os.getpid()}, http://127.0.0.1:{self.port}/")
             self._start_services()
             self._prepare_database()
             if not self.interrupts:

@@ -33,8 +33,9 @@ class Bell:
         return sentences.of_notification(self.latest)
 
 
-def notification_bell(request):
-    """``notification_bell`` and ``can_open_tickets``: looked up only where they are shown."""
+def frame(request):
+    """``notification_bell`` and ``can_open_tickets`` of the frame around every page: looked up only
+    where they are shown."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {}

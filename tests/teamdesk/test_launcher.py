@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from teamdesk import claim
+from teamdesk import premises
 from teamdesk.processes import left_behind
 from tests import services
 
@@ -283,15 +283,15 @@ def test_a_port_in_use_is_said_before_anything_is_started(up):
 
 def test_a_full_disk_is_said_before_anything_is_started(tmp_path, monkeypatch):
     usage = type("Usage", (), {"free": 3 * 1024**2})
-    monkeypatch.setattr(claim.shutil, "disk_usage", lambda path: usage)
-    with pytest.raises(claim.Refusal, match=r"has 3 MB free; 200 MB are needed"):
-        claim.claim_folder(tmp_path / "var")
+    monkeypatch.setattr(premises.shutil, "disk_usage", lambda path: usage)
+    with pytest.raises(premises.Refusal, match=r"has 3 MB free; 200 MB are needed"):
+        premises.take_folder(tmp_path / "var")
 
 
 def test_a_port_that_this_user_may_not_use_is_said(monkeypatch):
     def refuse(*args, **kwargs):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(claim.socket, "create_server", refuse)
-    with pytest.raises(claim.Refusal, match=r"Port 80 .* may not be used by this user"):
-        claim.claim_port(80)
+    monkeypatch.setattr(premises.socket, "create_server", refuse)
+    with pytest.raises(premises.Refusal, match=r"Port 80 .* may not be used by this user"):
+        premises.take_port(80)

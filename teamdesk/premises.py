@@ -13,11 +13,11 @@ class Refusal(Exception):
     """TeamDesk cannot run here; the message says why, for a person."""
 
 
-class Claim:
+class FolderLock:
     """The lock of one launcher on its folder. It ends with the process, however that ends."""
 
     def __init__(self, file: Path):
-        self._file = file.open("a+")  # kept open: closing it would end the claim
+        self._file = file.open("a+")  # kept open: closing it would end the lock
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -32,7 +32,7 @@ class Claim:
         self._file.flush()
 
 
-def claim_folder(var: Path) -> Claim:
+def take_folder(var: Path) -> FolderLock:
     """Raises Refusal when another launcher has it or its disk is full; OSError when it cannot be
     written."""
     try:
@@ -42,17 +42,17 @@ def claim_folder(var: Path) -> Claim:
             f"{var} cannot be used: it is not a folder. Move it away, or name another place in "
             "TEAMDESK_VAR."
         ) from None
-    claim = Claim(var / "launcher.lock")
+    lock = FolderLock(var / "launcher.lock")
     (var / "static").mkdir(exist_ok=True)
     free = shutil.disk_usage(var).free
     if free < NEEDED_BYTES:
         raise Refusal(
             f"{var} has {free // 1024**2} MB free; {NEEDED_BYTES // 1024**2} MB are needed."
         )
-    return claim
+    return lock
 
 
-def claim_port(port: int) -> socket.socket:
+def take_port(port: int) -> socket.socket:
     """Listens already now: nobody else can take the port, and no visitor is refused while the web
     process is started again."""
     try:
