@@ -12,6 +12,7 @@ from django.db import connection, transaction
 from prometheus_client import Counter
 
 from tasks import queue
+from tasks.rest import Rest
 
 logger = logging.getLogger(__name__)
 
@@ -19,7 +20,7 @@ SECONDS = 0.25  # at most, in all
 
 failures = Counter("teamdesk_fast_path_failures", "Hand-overs left to the dispatcher's round")
 
-rest = queue.Rest(seconds=5)
+rest = Rest(seconds=5)
 
 
 class _HandOver:

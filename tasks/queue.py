@@ -10,7 +10,6 @@ its way; every doubt is resolved by publishing once more, since the claim refuse
 
 import logging
 import re
-import time
 import uuid
 from collections.abc import Iterable
 from datetime import datetime
@@ -25,6 +24,7 @@ from redis.retry import Retry
 
 from tasks import registry, scripts
 from tasks.records import LOST_AFTER_SECONDS, State, View, microseconds, parse
+from tasks.rest import Rest
 
 logger = logging.getLogger(__name__)
 
@@ -43,24 +43,6 @@ _PATIENCE_SECONDS = 2.0
 
 class QueueUnreachable(Exception):
     """Redis did not answer. What was being handed over is neither recorded nor stamped."""
-
-
-class Rest:
-    """After a failure, no tries for a while: of all threads, or each would learn it slowly."""
-
-    def __init__(self, seconds: float):
-        self.seconds = seconds
-        self.end()
-
-    @property
-    def is_on(self) -> bool:
-        return time.monotonic() < self._until
-
-    def begin(self) -> None:
-        self._until = time.monotonic() + self.seconds
-
-    def end(self) -> None:
-        self._until = 0.0
 
 
 forgetting_rests = Rest(seconds=5)

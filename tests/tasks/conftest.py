@@ -1,6 +1,10 @@
+import threading
+
 import pytest
 from django.db import connection
 
+from tasks import queue
+from tasks.dispatcher import dispatch_once
 from tests.tasks import kinds  # noqa: F401  registers them
 
 
@@ -23,3 +27,33 @@ def _notes(task=None):
         cursor.execute("SELECT task, run FROM test_notes ORDER BY task, run")
         rows = cursor.fetchall()
     return rows if task is None else sum(pk == task.pk for pk, _ in rows)
+
+
+@pytest.fixture
+def round_under_way(actor, monkeypatch):
+    """A round that another process has begun and that stands still. It needs a waiting task.
+
+    Call what ``round_under_way()`` returns to let it go on: that gives its report.
+    """
+
+    def begin():
+        inside, go_on = threading.Event(), threading.Event()
+        original = queue.view_of
+
+        def standing_still(*args, **kwargs):
+            monkeypatch.setattr(queue, "view_of", original)
+            inside.set()
+            assert go_on.wait(30)
+            return original(*args, **kwargs)
+
+        monkeypatch.setattr(queue, "view_of", standing_still)
+        report = actor("the other process").start(dispatch_once)
+        assert inside.wait(30)
+
+        def finish():
+            go_on.set()
+            return report.result(30)
+
+        return finish
+
+    return begin

@@ -2,13 +2,10 @@ import json
 import os
 import subprocess
 import sys
-import threading
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from tasks import queue
-from tasks.dispatcher import dispatch_once
 from tasks.management.commands import dispatch_once as command
 from tasks.models import BackgroundTask
 from tests import services
@@ -44,29 +41,20 @@ def test_a_fault_is_exit_1_with_the_reason(notes, settings, capsys):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_it_is_skipped_with_75_while_another_round_goes_on(notes, actor, monkeypatch, capsys):
+def test_it_is_skipped_with_75_while_another_round_goes_on(
+    notes, round_under_way, monkeypatch, capsys
+):
     monkeypatch.setattr(command, "WAIT_SECONDS", 0.2)
-    inside, go_on = threading.Event(), threading.Event()
     BackgroundTask.objects.enqueue("NOTE")
-    original = queue.view_of
-
-    def slow_view(*args, **kwargs):
-        inside.set()
-        assert go_on.wait(30)
-        return original(*args, **kwargs)
-
-    monkeypatch.setattr(queue, "view_of", slow_view)
-    first = actor("first").start(dispatch_once)
-    assert inside.wait(30)
+    finish = round_under_way()
     with pytest.raises(CommandError) as error:
         call_command("dispatch_once")
     assert capsys.readouterr().out == "skipped\n"
+    assert error.value.returncode == 75
     with pytest.raises(CommandError):
         call_command("dispatch_once", "--json")
     assert json.loads(capsys.readouterr().out)["fault"] == "skipped"
-    go_on.set()
-    first.result(30)
-    assert error.value.returncode == 75
+    finish()
 
 
 @pytest.mark.processes

@@ -12,7 +12,7 @@ from tasks.dispatcher import dispatch_once
 from tasks.lease import Lease, LeaseLost
 from tasks.models import BackgroundTask, TaskStatus
 from tasks.round_lock import RoundInProgress
-from tasks.worker import execute, run_job
+from tasks.worker import run_job
 from tests import services
 from tests.tasks.kinds import write_note
 
@@ -208,77 +208,27 @@ def test_a_round_within_a_transaction_is_refused(task, empty_queue):
     assert empty_queue.llen("short") == 0
 
 
-def test_a_second_dispatcher_does_nothing_while_a_round_is_on(task, actor, monkeypatch):
-    inside, go_on = threading.Event(), threading.Event()
-    original = queue.view_of
-
-    def slow_view(*args, **kwargs):
-        inside.set()
-        assert go_on.wait(30)
-        return original(*args, **kwargs)
-
-    monkeypatch.setattr(queue, "view_of", slow_view)
-    first = actor("first").start(dispatch_once)
-    assert inside.wait(30)
+def test_a_second_dispatcher_does_nothing_while_a_round_is_on(task, round_under_way):
+    finish = round_under_way()
     with pytest.raises(RoundInProgress):
         dispatch_once()
-    go_on.set()
-    assert first.result(30).enqueued == 1
+    assert finish().enqueued == 1
     assert dispatch_once().enqueued == 0
 
 
-def test_a_dispatcher_that_waits_gets_its_turn(task, actor, monkeypatch):
-    inside, go_on = threading.Event(), threading.Event()
-    original = queue.view_of
-
-    def slow_view(*args, **kwargs):
-        inside.set()
-        assert go_on.wait(30)
-        return original(*args, **kwargs)
-
-    monkeypatch.setattr(queue, "view_of", slow_view)
-    first = actor("first").start(dispatch_once)
-    assert inside.wait(30)
+def test_a_dispatcher_that_waits_gets_its_turn(task, round_under_way, actor):
+    finish = round_under_way()
     second = actor("second").start(dispatch_once, wait_seconds=20)
-    go_on.set()
-    assert first.result(30).enqueued == 1
+    assert finish().enqueued == 1
     assert second.result(30).enqueued == 0
 
 
-def test_a_frozen_dispatcher_loses_its_lock(task, actor, monkeypatch, wait_until):
+def test_a_frozen_dispatcher_loses_its_lock(task, round_under_way, monkeypatch):
     monkeypatch.setattr("tasks.round_lock.LOCK_IDLE_LIMIT", "200ms")
-    inside, go_on = threading.Event(), threading.Event()
-    original = queue.view_of
-
-    def frozen_view(*args, **kwargs):
-        monkeypatch.setattr(queue, "view_of", original)
-        inside.set()
-        assert go_on.wait(30)
-        return original(*args, **kwargs)
-
-    monkeypatch.setattr(queue, "view_of", frozen_view)
-    frozen = actor("frozen").start(dispatch_once)
-    assert inside.wait(30)
+    finish = round_under_way()
     assert dispatch_once(wait_seconds=20).enqueued == 1
-    go_on.set()
-    frozen.result(30)  # wakes, finds its work done, and does no harm
+    finish()  # it wakes, finds its work done, and does no harm
     assert reread(task).status == TaskStatus.WAITING
-
-
-def test_a_claim_that_waited_in_vain_costs_no_attempt(notes, actor, empty_queue):
-    task = enqueue("HANGS")  # it has but one
-    dispatch_once()
-    message = queue.view_of([task]).records[task.pk].message
-    person, worker = actor("person"), actor("worker")
-    person.begin()
-    person.do(lambda: BackgroundTask.objects.select_for_update().get(pk=task.pk).pk)
-    worker.do(lambda: connection.cursor().execute("SET lock_timeout = '1ms'").close())
-    job = {"task_id": task.pk, "run": 0}
-    worker.do(lambda: execute.apply(kwargs=job, task_id=message, throw=False))
-    person.commit()
-    BackgroundTask.objects.update(dispatched_at=Now() - timedelta(minutes=1))
-    assert dispatch_once().readded == 1
-    assert (reread(task).status, reread(task).attempt) == (TaskStatus.WAITING, 0)
 
 
 def test_enqueue_with_a_held_key_makes_a_claim_of_the_holder_wait(notes, actor):
