@@ -45,7 +45,7 @@ class QueueUnreachable(Exception):
     """Redis did not answer. What was being handed over is neither recorded nor stamped."""
 
 
-forgetting_rests = Rest(seconds=5)
+forgetting_rests = Rest(seconds=5)  # ``forget`` after a failure
 
 
 # --- The dispatcher's side ------------------------------------------------------------------------
@@ -156,15 +156,15 @@ def forget(jobs: Iterable[str]) -> None:
         logger.info("Records of %d ended jobs were left to expire: %s", len(jobs), error)
 
 
-def ping(patience: float = 1.0) -> dict[str, int]:
+def lengths(patience: float = 1.0) -> dict[str, int]:
     """Lengths of the queues and of the delayed set. Raises QueueUnreachable."""
     with _redis(patience) as client:
         pipe = client.pipeline(transaction=False)
         for queue in registry.QUEUES:
             pipe.llen(queue)
         pipe.zcard(_DELAYED)
-        *lengths, delayed = pipe.execute()
-    return dict(zip(registry.QUEUES, lengths, strict=True)) | {"delayed": delayed}
+        *due, delayed = pipe.execute()
+    return dict(zip(registry.QUEUES, due, strict=True)) | {"delayed": delayed}
 
 
 # --- The worker's side: compare-and-set on the message, never backwards, never fatal --------------
@@ -289,7 +289,7 @@ def _publish(tasks: list, patience: float) -> dict[int, tuple[str, int]]:
         with (
             current_app.connection_for_write(transport_options=options) as connection,
             current_app.amqp.Producer(connection) as producer,
-            producer.batch(max_size=max(len(tasks) * 2, 1)),
+            producer.batch(max_size=len(tasks) * 2),
         ):
             at = _redis_time(connection)
             for task in tasks:

@@ -70,7 +70,7 @@ def recover(task: BackgroundTask) -> TaskStatus | None:
 
 def _locked(task: BackgroundTask) -> bool:
     """False: someone is changing it at this moment; the round goes on, the next looks again."""
-    row = BackgroundTask.objects.filter(pk=task.pk).order_by("pk")
+    row = BackgroundTask.objects.filter(pk=task.pk)
     return bool(row.select_for_update(skip_locked=True).values_list("pk", flat=True))
 
 

@@ -110,7 +110,7 @@ class LedgerCollector:
             "teamdesk_queue_length", "Messages in a queue; delayed jobs", labels=["queue"]
         )
         try:
-            found = queue.ping()
+            found = queue.lengths()
             up.add_metric([], 1)
         except queue.QueueUnreachable as error:
             logger.warning("The queue was not measured: %s", error)
