@@ -11,7 +11,9 @@ from tests.tasks import kinds  # noqa: F401  registers them
 @pytest.fixture(scope="session")
 def _notes_table(django_db_setup, django_db_blocker):
     with django_db_blocker.unblock(), connection.cursor() as cursor:
-        cursor.execute("CREATE TABLE test_notes (task bigint, run int, execution uuid)")
+        cursor.execute(  # another folder that borrows this fixture may have been first
+            "CREATE TABLE IF NOT EXISTS test_notes (task bigint, run int, execution uuid)"
+        )
 
 
 @pytest.fixture
