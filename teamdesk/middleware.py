@@ -1,7 +1,27 @@
-"""Each person's own language and time zone, for the length of a request."""
+"""A request's id, and each person's own language and time zone, for the length of a request."""
 
 from django.utils import timezone, translation
 from django.utils.cache import patch_cache_control
+
+from tasks import correlation
+
+
+class RequestIdMiddleware:
+    """Gives every request an id: the one that a proxy or client sent as ``X-Request-ID``, if it is
+    safe, or a new one. Log lines, the tasks it enqueues and the response carry it."""
+
+    def __init__(self, get_response):
+        self.get_response = get_response
+
+    def __call__(self, request):
+        chosen = correlation.accepted_or_new(request.headers.get("X-Request-ID", ""))
+        token = correlation.request_id.set(chosen)
+        try:
+            response = self.get_response(request)
+        finally:
+            correlation.request_id.reset(token)
+        response["X-Request-ID"] = chosen
+        return response
 
 
 class PersonalSettingsMiddleware:

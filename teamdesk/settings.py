@@ -53,6 +53,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "teamdesk.middleware.RequestIdMiddleware",
     "teamdesk.health.ProbeMiddleware",  # before all that judges a request by its host
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

@@ -76,7 +76,13 @@ class BackgroundTaskAdmin(Forgiving, ReadOnly, admin.ModelAdmin):
         ),
         (
             gettext_lazy("For whom and what"),
-            {"fields": [("owner", "team", "ticket_link"), "reminder_revision", "pretty_payload"]},
+            {
+                "fields": [
+                    ("owner", "team", "ticket_link"),
+                    ("reminder_revision", "request_id"),
+                    "pretty_payload",
+                ]
+            },
         ),
         (
             gettext_lazy("Times"),

@@ -28,6 +28,7 @@ class Migration(migrations.Migration):
                 ('dedup_key', models.CharField(blank=True, max_length=200, null=True, verbose_name='dedup key')),
                 ('payload', models.JSONField(blank=True, default=dict, verbose_name='payload')),
                 ('reminder_revision', models.PositiveIntegerField(blank=True, null=True, verbose_name='reminder revision')),
+                ('request_id', models.CharField(blank=True, default='', max_length=64, verbose_name='web request')),
                 ('progress_done', models.PositiveBigIntegerField(default=0, verbose_name='done')),
                 ('progress_total', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='of')),
                 ('last_error', models.TextField(blank=True, default='', verbose_name='last error')),

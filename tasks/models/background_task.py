@@ -8,7 +8,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from tasks import fast_path, registry
+from tasks import correlation, fast_path, registry
 
 from .queryset import BackgroundTaskQuerySet
 from .task_status import LIVE, TERMINAL, TaskStatus
@@ -65,6 +65,10 @@ class BackgroundTask(models.Model):
         verbose_name=_("owner"),
     )
     reminder_revision = models.PositiveIntegerField(_("reminder revision"), null=True, blank=True)
+    # The web request that enqueued it, as its log lines and response header name it.
+    request_id = models.CharField(
+        _("web request"), max_length=correlation.LIMIT, blank=True, default=""
+    )
     progress_done = models.PositiveBigIntegerField(_("done"), default=0)
     progress_total = models.PositiveBigIntegerField(_("of"), null=True, blank=True)
     last_error = models.TextField(_("last error"), blank=True, default="")

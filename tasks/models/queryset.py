@@ -9,7 +9,7 @@ from django.db import models, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from tasks import fast_path, queue, registry
+from tasks import correlation, fast_path, queue, registry
 
 from .task_attempt import AttemptOutcome, TaskAttempt
 from .task_status import LIVE, TaskStatus
@@ -23,11 +23,11 @@ PAYLOAD_LIMIT = 16 * 1024  # bytes of JSON; a payload carries ids, not objects
 _INSERT = """
 INSERT INTO tasks_backgroundtask
     (kind, status, run, attempt, max_attempts, run_at, updated_at, created_at, dedup_key, payload,
-     ticket_id, team_id, owner_id, reminder_revision, progress_done, last_error)
+     ticket_id, team_id, owner_id, reminder_revision, progress_done, last_error, request_id)
 VALUES
     (%(kind)s, 'WAITING', 0, 0, %(max_attempts)s, COALESCE(%(run_at)s, clock_timestamp()),
      clock_timestamp(), clock_timestamp(), %(dedup_key)s, %(payload)s::jsonb,
-     %(ticket)s, %(team)s, %(owner)s, %(reminder_revision)s, 0, '')
+     %(ticket)s, %(team)s, %(owner)s, %(reminder_revision)s, 0, '', %(request_id)s)
 ON CONFLICT (dedup_key) WHERE status IN ('WAITING', 'RUNNING')
 DO UPDATE SET dedup_key = EXCLUDED.dedup_key
 RETURNING *
@@ -116,6 +116,7 @@ class BackgroundTaskQuerySet(models.QuerySet):
                 "team": getattr(team, "pk", team),
                 "owner": getattr(owner, "pk", owner),
                 "reminder_revision": reminder_revision,
+                "request_id": correlation.request_id.get(),
             },
         )[0]
         if fast_path_wanted:
