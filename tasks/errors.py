@@ -8,11 +8,20 @@ TRACEBACK_LIMIT = 20_000
 
 def describe(error: BaseException) -> str:
     """One cleaned line or paragraph for ``last_error``; NUL is not storable in PostgreSQL."""
-    try:
-        text = str(error)
-    except Exception:  # noqa: BLE001  an error whose text cannot be made still needs a row
-        text = "(its text could not be made)"
+    text = _text_of(error)
     return clean(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+
+
+def words_of(error: BaseException) -> str:
+    """The error's own text alone, cleaned, for people; its name if it has no text."""
+    return clean(_text_of(error)) or describe(error)
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except BaseException:  # noqa: BLE001  whatever its text raises, the error still needs a row
+        return "(its text could not be made)"
 
 
 def traceback_of(error: BaseException) -> str:

@@ -17,7 +17,7 @@ from django.db.models import F
 from django.db.models.functions import Coalesce, Now
 
 from tasks import registry
-from tasks.errors import clean, describe, traceback_of
+from tasks.errors import describe, traceback_of, words_of
 from tasks.models import AttemptOutcome, BackgroundTask, TaskAttempt, TaskStatus
 from tasks.registry import Effect, PermanentFailure, RetryLater
 from tasks.transactions import repeating
@@ -134,7 +134,7 @@ class Lease:
         """
         text, task = describe(error), self.task
         if isinstance(error, PermanentFailure) or self._attempts_used_up(error):
-            shown = clean(str(error)) if isinstance(error, PermanentFailure) else text
+            shown = words_of(error) if isinstance(error, PermanentFailure) else text
             self._leave(
                 AttemptOutcome.FAILED,
                 text,

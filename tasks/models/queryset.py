@@ -149,7 +149,7 @@ def _encode(payload: dict) -> str:
         raise ValueError(f"A payload is a JSON object, not {type(payload).__name__}.")
     try:
         text = json.dumps(payload, ensure_ascii=False, allow_nan=False)
-    except TypeError as error:
+    except (TypeError, RecursionError) as error:
         raise ValueError(f"The payload is not JSON: {error}") from error
     if _NUL.search(text):
         raise ValueError("The payload has a NUL character, which PostgreSQL cannot store.")

@@ -3,4 +3,129 @@
 Those of ``tests/tasks/kinds.py`` come with them.
 """
 
-from tests.tasks.kinds import write_note  # noqa: F401  registers the others
+from tasks import registry
+from tasks.registry import Kind, handles
+from tests.tasks.kinds import write_note
+
+
+def use(monkeypatch, name: str, handler, **policy) -> None:
+    """What kind ``name`` does in this test, in this process."""
+    monkeypatch.setitem(registry._kinds, name, Kind(name, handler, **policy))
+
+
+# --- Errors of any shape --------------------------------------------------------------------------
+
+
+class _Unprintable(str):
+    """A text that cannot be made. Only of this kind, so that test reports can be."""
+
+    def __str__(self):
+        raise RuntimeError("no text")
+
+    __repr__ = __str__
+
+
+UNPRINTABLE = _Unprintable("?")
+
+
+class NoText(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+    __repr__ = __str__
+
+
+class NoTextAtAll(Exception):
+    """Even asking for its text ends the process, if one lets it."""
+
+    def __str__(self):
+        raise SystemExit("no text")
+
+    __repr__ = __str__
+
+
+class NoStringAsText(Exception):
+    def __str__(self):
+        return 42
+
+
+def _chained(depth: int) -> Exception:
+    error = ValueError("the first cause " + "x" * 100_000)
+    for number in range(depth):
+        following = ValueError(f"because of {number} " + "x" * 100_000)
+        following.__cause__ = error
+        error = following
+    return error
+
+
+def _deep(depth: int) -> Exception:
+    """Its traceback has ``depth`` frames, each of another line than the one before."""
+    namespace = {}
+    lines = ["def dive(depth):", "    if not depth: raise ValueError('the bottom')"]
+    lines += [f"    if depth % 50 == {n}: return dive(depth - 1)" for n in range(50)]
+    exec(compile("\n".join(lines), "sea" * 100, "exec"), namespace)
+    try:
+        namespace["dive"](depth)
+    except ValueError as error:
+        return error
+    raise AssertionError("unreachable")
+
+
+_RAISED = {
+    "50 MB": lambda: ValueError("x" * 50_000_000),
+    "50 MB of NUL": lambda: ValueError("\0" * 50_000_000),
+    "50 MB of bytes": lambda: ValueError(b"\0" * 12_500_000),  # four characters each in its text
+    "NUL": lambda: ValueError("a\0b"),
+    "lone surrogate": lambda: ValueError("\ud800"),
+    "many lines": lambda: ValueError("line\r\n" * 1_000_000),
+    "empty": lambda: ValueError(),
+    "no text": NoText,
+    "no text at all": NoTextAtAll,
+    "no string as text": NoStringAsText,
+    "argument without text": lambda: ValueError(NoText(), UNPRINTABLE),
+    "group": lambda: ExceptionGroup("many", [NoText(), ValueError("x" * 5_000_000)] * 100),
+    "base group": lambda: BaseExceptionGroup("all", [SystemExit(1), KeyboardInterrupt(), NoText()]),
+    "nested groups": lambda: _nested(100),
+    "chain": lambda: _chained(200),
+    "deep": lambda: _deep(900),
+    "long name": lambda: type("E" * 1_000_000, (Exception,), {})("short"),
+}
+SHAPES = list(_RAISED)
+SHOWN = dict.fromkeys(SHAPES, "ValueError: ") | {
+    "50 MB": "ValueError: xxx",
+    "50 MB of NUL": "ValueError: ���",
+    "50 MB of bytes": r"ValueError: b'\x00",
+    "NUL": "ValueError: a�b",
+    "lone surrogate": "ValueError: ?",
+    "empty": "ValueError",
+    "no text": "NoText: (its text could not be made)",
+    "no text at all": "NoTextAtAll: (its text could not be made)",
+    "no string as text": "NoStringAsText: (its text could not be made)",
+    "argument without text": "ValueError: (its text could not be made)",
+    "group": "ExceptionGroup: many (200 sub-exceptions)",
+    "base group": "BaseExceptionGroup: all (3 sub-exceptions)",
+    "nested groups": "ExceptionGroup: level 0",
+    "chain": "ValueError: because of 199",
+    "deep": "ValueError: the bottom",
+    "long name": "EEE",
+}
+
+
+def _nested(depth: int) -> Exception:
+    error = ValueError("the innermost")
+    for level in reversed(range(depth)):
+        error = ExceptionGroup(f"level {level}", [error])
+    return error
+
+
+@handles("RAISES", ladder=(60, 300))
+def raises(task, lease):
+    """Raises an error of ``payload["shape"]``, itself or as its effect."""
+
+    def raise_it():
+        write_note(task)
+        raise _RAISED[task.payload["shape"]]()
+
+    if task.payload.get("in") == "effect":
+        return raise_it
+    raise _RAISED[task.payload["shape"]]()

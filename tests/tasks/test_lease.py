@@ -184,34 +184,6 @@ def test_an_unknown_kind_fails_its_attempt_on_the_default_ladder(notes):
     assert task.max_attempts == 7
 
 
-class Unprintable(Exception):
-    def __str__(self):
-        raise RuntimeError("no text")
-
-
-@pytest.mark.parametrize(
-    ("error", "shown"),
-    [
-        (ValueError("a\0b"), "ValueError: a�b"),
-        (ValueError("x" * 50_000_000), "ValueError: xxx"),
-        (Unprintable(), "Unprintable: (its text could not be made)"),
-        (ValueError("\ud800"), "ValueError: ?"),
-        (ValueError(), "ValueError"),
-    ],
-    ids=["NUL", "50 MB", "no text", "lone surrogate", "empty"],
-)
-def test_any_error_text_can_be_stored(task, handler, error, shown):
-    def fail(task, lease):
-        raise error
-
-    handler(fail)
-    assert run_job(task.pk, 0) == TaskStatus.WAITING
-    task.refresh_from_db()
-    assert task.last_error.startswith(shown)
-    assert len(task.last_error) <= 2000
-    assert len(task.attempts.get().traceback) <= 20_000
-
-
 def test_progress_is_refused_inside_a_transaction(task):
     lease = claim(task.pk, 0)
     with transaction.atomic(), pytest.raises(transaction.TransactionManagementError):

@@ -80,27 +80,6 @@ def test_a_finish_after_recovery_changes_nothing(task, notes):
     assert outcomes == ["lease_expired", "completed"]
 
 
-def test_a_renewal_that_arrives_first_beats_recovery(task, actor):
-    lease = Lease.claim(task.pk, 0)
-    expire(task)
-    seen = reread(task)  # recovery read it as expired …
-    worker = actor("worker")
-    worker.do(lease.renew)  # … and then the renewal arrived
-    assert recovery.recover(seen) is None
-    assert reread(task).status == TaskStatus.RUNNING
-
-
-def test_recovery_steps_past_a_row_that_is_being_renewed(task, actor):
-    lease = Lease.claim(task.pk, 0)
-    expire(task)
-    worker = actor("worker")
-    worker.begin()
-    worker.do(lease.renew)  # holds the row
-    assert recovery.recover_expired_leases(5) == (0, 0)
-    worker.commit()
-    assert reread(task).status == TaskStatus.RUNNING
-
-
 def test_a_failed_job_whose_row_another_holds_blocks_nobody(task, actor, empty_queue):
     dispatch_once()
     queue.mark_failed(task.job_id, queue.view_of([task]).records[task.pk].message, "signal 9")
@@ -119,20 +98,6 @@ def test_a_failed_job_whose_row_another_holds_blocks_nobody(task, actor, empty_q
     assert reread(task).attempt == 0
     dispatch_once()
     assert reread(task).attempt == 1
-
-
-def test_a_renewal_that_comes_after_recovery_is_refused(task, actor):
-    lease = Lease.claim(task.pk, 0)
-    expire(task)
-    dispatcher, worker = actor("dispatcher"), actor("worker")
-    dispatcher.begin()
-    dispatcher.do(recovery.recover, reread(task))
-    renewal = worker.start(lease.renew)
-    worker.wait_until_blocked()
-    dispatcher.commit()
-    with pytest.raises(LeaseLost):
-        renewal.result(30)
-    assert reread(task).status == TaskStatus.WAITING
 
 
 def test_a_finish_against_a_cancel_that_came_first(task, actor, notes):
