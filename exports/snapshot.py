@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from django.db import DEFAULT_DB_ALIAS, connection
 from django.db.models import Count
 
+from tasks import patience
+
 
 class Snapshot:
     """Reads querysets in one REPEATABLE READ READ ONLY transaction. Made by ``taken``."""
@@ -21,6 +23,7 @@ class Snapshot:
         own = connection.copy()
         try:
             own.set_autocommit(False)
+            own.connection.patience = seconds + patience.MARGIN_SECONDS
             with own.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
                 # Local to this transaction: a worker's sessions have much shorter limits.

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import close_old_connections
 from django.db.backends.signals import connection_created
 
+from tasks import patience
 from tasks.dispatcher import RoundFault, dispatch_once
 from tasks.round_lock import RoundInProgress
 from tasks.transactions import set_session_limits
@@ -20,6 +21,7 @@ class RoundScheduler(Scheduler):
 
     def setup_schedule(self):
         connection_created.connect(set_session_limits)
+        patience.wait_as_long_as_statements_may_take()
 
     def tick(self, *args, **kwargs) -> float:
         """One round. Returns the seconds until the next."""

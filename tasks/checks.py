@@ -7,7 +7,7 @@ from django.core.checks import Error, register
 @register()
 def database_is_postgresql(app_configs, **kwargs):
     engine = settings.DATABASES["default"]["ENGINE"]
-    if engine == "django.db.backends.postgresql":
+    if engine == "tasks.postgresql":
         return []
     return [
         Error(

@@ -3,6 +3,7 @@
 import functools
 from time import sleep
 
+from django.conf import settings
 from django.db import OperationalError, connection, transaction
 
 _SERIALIZATION_FAILURE, _DEADLOCK = "40001", "40P01"
@@ -11,17 +12,14 @@ _TRIES = 5
 # up on a finish within it would cost the whole attempt.
 _PAUSES = (0.2, 1, 3, 5)
 
-_LIMITS = {
-    "lock_timeout": "5s",
-    "statement_timeout": "30s",
-    "idle_in_transaction_session_timeout": "60s",
-}
+_LIMITS = {"lock_timeout": "5s", "idle_in_transaction_session_timeout": "60s"}
 
 
 def set_session_limits(sender=None, connection=None, **kwargs) -> None:
     """Receiver of ``connection_created`` in dispatcher and worker processes."""
+    statement = f"{settings.TEAMDESK_STATEMENT_SECONDS * 1000:.0f}ms"
     with connection.cursor() as cursor:
-        for name, value in _LIMITS.items():
+        for name, value in (_LIMITS | {"statement_timeout": statement}).items():
             cursor.execute("SELECT set_config(%s, %s, false)", [name, value])
 
 

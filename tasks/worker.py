@@ -8,7 +8,7 @@ from celery import shared_task, signals
 from django.db import InterfaceError, OperationalError, close_old_connections, connections
 from django.db.backends.signals import connection_created
 
-from tasks import queue, registry
+from tasks import patience, queue, registry
 from tasks.errors import describe
 from tasks.lease import Lease, LeaseLost
 from tasks.models import BackgroundTask, TaskStatus
@@ -110,6 +110,7 @@ def _prepare_process(**kwargs):
     # The parent's connection must not be shared, and nothing here may wait for ever.
     connections.close_all()
     connection_created.connect(set_session_limits)
+    patience.wait_as_long_as_statements_may_take()
 
 
 @signals.task_failure.connect

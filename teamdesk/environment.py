@@ -115,6 +115,7 @@ def database(url: str) -> dict:
     options = found.setdefault("OPTIONS", {})
     found["HOST"] = options.pop("host", found.get("HOST", ""))
     if found["ENGINE"].endswith("postgresql"):
+        found["ENGINE"] = "tasks.postgresql"  # the same, with limits to waiting
         for option, value in _PATIENCE.items():
             options.setdefault(option, value)
     return found

@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 from tasks.models import BackgroundTask
 from tests.admin.conftest import make_staff, operator, run_action, told  # noqa: F401  fixtures
 from tests.faults import kinds  # noqa: F401  registers them
+from tests.faults.proxy import postgres_proxy, redis_proxy  # noqa: F401  fixtures
 from tests.tasks.conftest import _notes_table, notes, round_under_way  # noqa: F401  fixtures
 
 

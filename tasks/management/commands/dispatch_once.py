@@ -6,6 +6,7 @@ from dataclasses import asdict
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
 
+from tasks import patience
 from tasks.dispatcher import Report, RoundFault, dispatch_once
 from tasks.round_lock import RoundInProgress
 from tasks.transactions import set_session_limits
@@ -25,6 +26,7 @@ class Command(BaseCommand):
 
     def handle(self, *args, **options):
         try:
+            patience.wait_as_long_as_statements_may_take()
             set_session_limits(connection=connection)
             report = dispatch_once(wait_seconds=WAIT_SECONDS)
         except RoundInProgress as busy:
