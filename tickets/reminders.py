@@ -1,7 +1,7 @@
 """The REMINDER handler: once per due date, to the people it concerns, if it still holds."""
 
 from tasks.registry import SHORT, handles
-from tickets.models import Ticket
+from tickets.models import Ticket, User
 from tickets.models.reminding import REMINDER
 
 
@@ -13,6 +13,8 @@ def deliver_reminder(task, lease):
         # The ticket first, then ledger rows: a due date being moved is waited for and then seen.
         ticket = Ticket.objects.select_for_update().filter(pk=task.ticket_id).first()
         if ticket:
-            ticket.remind(task.reminder_revision, task.owner)
+            # Not task.owner: that account may have been deleted since the claim.
+            owner = User.objects.filter(pk=task.owner_id).first()
+            ticket.remind(task.reminder_revision, owner)
 
     return effect

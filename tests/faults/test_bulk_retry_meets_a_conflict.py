@@ -10,7 +10,7 @@ from tasks.lease import Lease
 from tasks.models import BackgroundTask, DedupConflict, TaskStatus
 from tasks.worker import run_job
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 LEDGER = reverse("admin:tasks_backgroundtask_changelist")
 
@@ -113,6 +113,7 @@ def test_the_forty_nine_run_once_more_and_the_one_when_its_key_is_free(fifty, no
     assert notes() == sorted([(task.pk, 1) for task in fifty] + [(holder.pk, 0)])
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("accepted", [True, False], ids=["committed", "rolled back"])
 def test_a_holder_that_is_just_being_accepted_is_waited_for(fifty, actor, reread, accepted):
     """The other request's transaction decides: the key is its, or free."""
