@@ -4,9 +4,10 @@ import time
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import Exists, OuterRef
 
 from exports.models import Export, ExportChunk
-from tasks.registry import purges
+from tasks.registry import holds_back, purges
 
 # Whose chunks nobody may need any more: not the execution that holds the lease now, nor the result
 # within its time and the grace in which running downloads end. The recursion skips from one stored
@@ -42,6 +43,13 @@ def purge_results(seconds: float) -> int:
         while time.monotonic() < deadline and (batch := chunks.remove_some()):
             removed += batch
     return removed
+
+
+@holds_back
+def is_stored():
+    """Chunks go by the purge above, a few at a time; only then does the ledger forget the export,
+    and the request goes with its task."""
+    return Exists(ExportChunk.objects.filter(export_id=OuterRef("pk")))
 
 
 def unneeded_chunks(export: Export | None = None) -> list:

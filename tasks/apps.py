@@ -7,4 +7,4 @@ class TasksConfig(AppConfig):
     verbose_name = _("Background tasks")
 
     def ready(self):
-        from tasks import checks  # noqa: F401  registers the system checks
+        from tasks import checks, jobs  # noqa: F401  registers the system checks and our kinds

@@ -15,7 +15,7 @@ from django.db import DatabaseError, connection, transaction
 from tasks import queue, recovery, registry
 from tasks.clock import database_now
 from tasks.errors import describe
-from tasks.models import BackgroundTask, DispatcherStatus, TaskStatus
+from tasks.models import BackgroundTask, Chore, DispatcherStatus, TaskStatus
 from tasks.queue import QueueUnreachable
 from tasks.records import Verdict, View, judge
 from tasks.round_lock import only_round
@@ -72,6 +72,8 @@ def dispatch_once(wait_seconds: float = 0) -> Report:
     with only_round(wait_seconds):
         report, faults = Report(), []
         DispatcherStatus.record_start()
+        if settings.TEAMDESK_CHORES:
+            _try(faults, "chores", Chore.objects.insert_due)
         if _try(faults, "hand-over", lambda: _scan(report)):
             _try(faults, "promotion", lambda: _promote(report))
         _try(faults, "recovery", lambda: _recover(report))

@@ -17,6 +17,8 @@ from datetime import UTC, datetime, timedelta
 
 SHORT, LONG = "short", "long"
 QUEUES = (SHORT, LONG)
+# The kind of each queue's canary: an empty task a minute, whose completion shows living workers.
+CANARIES = {SHORT: "CANARY_SHORT", LONG: "CANARY_LONG"}
 
 # Seconds to wait after each failed attempt: seven attempts, then FAILED.
 DEFAULT_LADDER = (60, 300, 1_800, 7_200, 21_600, 86_400)
@@ -65,6 +67,8 @@ class Kind:
             the process 30 s later.
         ladder: seconds to wait after each failed attempt but the last.
         result_ttl: returns how long a result is kept after completion; None: it never expires.
+        every: makes it a periodic chore: the round inserts one task per slot of this length,
+            counted from 1970 in UTC; while the last one is live it inserts none.
     """
 
     name: str
@@ -73,8 +77,11 @@ class Kind:
     time_limit: float = 60
     ladder: tuple[float, ...] = DEFAULT_LADDER
     result_ttl: Callable[[], timedelta] | None = None
+    every: timedelta | None = None
 
     def __post_init__(self):
+        if self.every is not None and self.every < timedelta(seconds=1):
+            raise ValueError(f"Kind {self.name}: a slot of {self.every} is shorter than a second.")
         if self.queue not in QUEUES:  # nobody would consume it, and no round could judge it
             raise ValueError(f"Kind {self.name}: {self.queue!r} is none of the queues {QUEUES}.")
 
@@ -95,6 +102,7 @@ class Kind:
 
 _kinds: dict[str, Kind] = {}
 _purges: list[Callable[[float], int]] = []
+_reasons_to_keep: list[Callable] = []
 
 
 def handles(name: str, **policy):
@@ -119,8 +127,25 @@ def purges(function: Callable[[float], int]):
     return function
 
 
+def holds_back(condition: Callable):
+    """Decorator: ``condition()`` is what Django's ``filter`` takes; tasks of which it holds are not
+    pruned: something hangs on them that must be removed first, and elsewhere."""
+    if condition not in _reasons_to_keep:
+        _reasons_to_keep.append(condition)
+    return condition
+
+
 def kinds() -> dict[str, Kind]:
     return dict(_kinds)
+
+
+def chores() -> dict[str, Kind]:
+    """The kinds that the round inserts by itself."""
+    return {name: kind for name, kind in _kinds.items() if kind.every}
+
+
+def reasons_to_keep() -> list[Callable]:
+    return list(_reasons_to_keep)
 
 
 def registered_purges() -> list[Callable[[float], int]]:

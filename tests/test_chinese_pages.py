@@ -213,6 +213,7 @@ DJANGOS = {
 ADMIN = [
     "/admin/",
     "/admin/tasks/backgroundtask/",
+    "/admin/tasks/chore/",
     "/admin/tasks/dispatcherstatus/",
     "/admin/tickets/",
     "/admin/tickets/ticket/",

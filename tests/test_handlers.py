@@ -59,6 +59,9 @@ class ExportOfTickets:
 
 SCENARIOS = {"REMINDER": Reminder, "EXPORT": ExportOfTickets}
 
+# The ledger's own kinds change nothing but the ledger, and return no effect.
+WITHOUT_EFFECT = {"CANARY_SHORT", "CANARY_LONG", "PRUNE"}
+
 
 @pytest.fixture(params=sorted(SCENARIOS))
 def scenario(request, alice, bob, support):
@@ -75,7 +78,17 @@ def test_every_kind_has_a_scenario():
         for name, kind in registry.kinds().items()
         if not kind.handler.__module__.startswith("tests.")
     }
-    assert ours == set(SCENARIOS)
+    assert ours == set(SCENARIOS) | WITHOUT_EFFECT
+
+
+@pytest.mark.parametrize("kind", sorted(WITHOUT_EFFECT))
+def test_a_kind_without_effect_may_run_twice(kind):
+    task = BackgroundTask.objects.enqueue(kind)
+    lease = Lease.claim(task.pk, 0)
+    assert [lease.kind.handler(lease.task, lease) for _ in range(2)] == [None, None]
+    lease.complete()
+    task.refresh_from_db()
+    assert task.status == TaskStatus.COMPLETED
 
 
 def test_it_does_its_work(scenario):

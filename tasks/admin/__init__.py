@@ -1,3 +1,4 @@
+from .chores import ChoreAdmin
 from .dispatcher import DispatcherStatusAdmin
 from .ledger import BackgroundTaskAdmin
 from .rows import CappedPaginator, Forgiving, Outcome, ReadOnly, each_row
@@ -5,6 +6,7 @@ from .rows import CappedPaginator, Forgiving, Outcome, ReadOnly, each_row
 __all__ = [
     "BackgroundTaskAdmin",
     "CappedPaginator",
+    "ChoreAdmin",
     "DispatcherStatusAdmin",
     "Forgiving",
     "Outcome",

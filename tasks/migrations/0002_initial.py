@@ -98,4 +98,24 @@ class Migration(migrations.Migration):
             model_name='taskattempt',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('finished_at__isnull', True), ('outcome', '')), models.Q(models.Q(('outcome', ''), _negated=True), ('finished_at__isnull', False)), _connector='OR'), name='closed_attempt_has_an_outcome'),
         ),
+        migrations.CreateModel(
+            name='Chore',
+            fields=[
+                ('kind', models.CharField(max_length=50, primary_key=True, serialize=False, verbose_name='kind')),
+                ('slot_at', models.DateTimeField(verbose_name='last slot')),
+                ('task', models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='tasks.backgroundtask', verbose_name='last task')),
+            ],
+            options={
+                'verbose_name': 'chore',
+                'verbose_name_plural': 'chores',
+            },
+        ),
+        migrations.AddIndex(
+            model_name='backgroundtask',
+            index=models.Index(condition=models.Q(('status__in', ['COMPLETED', 'FAILED', 'CANCELLED'])), fields=['finished_at', 'id'], name='task_ended'),
+        ),
+        migrations.AddIndex(
+            model_name='backgroundtask',
+            index=models.Index(condition=models.Q(('kind__in', ['CANARY_SHORT', 'CANARY_LONG'])), fields=['kind', 'finished_at'], name='task_canaries'),
+        ),
     ]

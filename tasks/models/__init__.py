@@ -1,4 +1,5 @@
 from .background_task import BackgroundTask, DedupConflict
+from .chore import Chore
 from .dispatcher_status import DispatcherStatus
 from .task_attempt import AttemptOutcome, TaskAttempt
 from .task_status import LIVE, TERMINAL, TaskStatus
@@ -8,6 +9,7 @@ __all__ = [
     "TERMINAL",
     "AttemptOutcome",
     "BackgroundTask",
+    "Chore",
     "DedupConflict",
     "DispatcherStatus",
     "TaskAttempt",

@@ -136,6 +136,17 @@ class BackgroundTask(models.Model):
                 condition=Q(expires_at__isnull=False),
                 name="task_result_expiry",
             ),
+            # Reader: the pruning, oldest first.
+            models.Index(
+                fields=["finished_at", "id"], condition=Q(status__in=TERMINAL), name="task_ended"
+            ),
+            # Readers: readiness, which looks for the last canary of a queue, and their pruning. A
+            # few thousand rows; writing any other kind does not touch it.
+            models.Index(
+                fields=["kind", "finished_at"],
+                condition=Q(kind__in=list(registry.CANARIES.values())),
+                name="task_canaries",
+            ),
             # Reader: Ticket's reminder invalidation.
             models.Index(
                 fields=["ticket", "kind"],

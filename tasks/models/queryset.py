@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from tasks import correlation, fast_path, queue, registry
 
+from .pruning import Prunable
 from .task_attempt import AttemptOutcome, TaskAttempt
 from .task_status import LIVE, TaskStatus
 
@@ -34,7 +35,7 @@ RETURNING *
 """
 
 
-class BackgroundTaskQuerySet(models.QuerySet):
+class BackgroundTaskQuerySet(Prunable, models.QuerySet):
     # Selections
 
     def live(self):

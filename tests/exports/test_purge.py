@@ -125,3 +125,33 @@ def test_it_reads_no_chunk_data(requested, run, django_assert_num_queries):
         run(requested())
     with django_assert_num_queries(1):
         assert purge_results(10) == 0
+
+
+# What the ledger forgets, exports included
+
+
+def test_an_export_is_forgotten_with_its_task_after_its_chunks(requested, run):
+    export = run(requested())
+    aged(export, expires_at=timedelta(days=-40), finished_at=timedelta(days=-41))
+    month = timedelta(days=30)
+    assert BackgroundTask.objects.prune(month) == 0  # its chunks are still stored
+    assert Export.objects.count() == 1
+    purge_results(10)
+    assert BackgroundTask.objects.prune(month) == 1
+    assert not Export.objects.exists() and not BackgroundTask.objects.exists()
+
+
+def test_an_export_that_has_not_expired_is_never_forgotten(requested, run):
+    export = run(requested())
+    aged(export, finished_at=timedelta(days=-400))
+    ExportChunk.objects.all().delete()  # even so
+    assert BackgroundTask.objects.prune(timedelta(days=30)) == 0
+    assert Export.objects.get() == export
+
+
+def test_a_failed_export_is_forgotten_too(requested):
+    export = requested()
+    export.task.cancel()
+    aged(export, finished_at=timedelta(days=-31))
+    assert BackgroundTask.objects.prune(timedelta(days=30)) == 1
+    assert not Export.objects.exists()

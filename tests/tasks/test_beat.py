@@ -1,8 +1,12 @@
 """Celery beat, the real process: rounds in its own process, with and without Redis."""
 
-import pytest
+from datetime import timedelta
 
-from tasks.models import BackgroundTask, DispatcherStatus
+import pytest
+from django.db.models import F
+
+from tasks.models import BackgroundTask, Chore, DispatcherStatus
+from tasks.worker import run_job
 from tests import services
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
@@ -39,3 +43,23 @@ def test_it_outlives_a_redis_that_is_not_there(processes, notes, wait_until):
     assert "Redis" in DispatcherStatus.current().last_error
     assert beat.is_running()
     assert dispatched(task) is None
+
+
+def test_two_beats_insert_one_task_per_slot(processes, wait_until):
+    """A canary a minute per queue, a pruning a day; four slots of each."""
+    beats = [processes.beat(TEAMDESK_CHORES="True") for _ in range(2)]
+    for beat in beats:
+        wait_until(lambda beat=beat: "beat: Starting" in beat.output)
+    tasks = BackgroundTask.objects.order_by("kind", "id")
+    wait_until(lambda: tasks.filter(dispatched_at__isnull=False).count() == 3)
+    assert [task.kind for task in tasks.all()] == ["CANARY_LONG", "CANARY_SHORT", "PRUNE"]
+    for _ in range(3):
+        ended = {task.pk for task in tasks.all()}
+        for task in tasks.filter(status="WAITING"):
+            run_job(task.pk, 0)
+        Chore.objects.update(slot_at=F("slot_at") - timedelta(days=1))
+        fresh = tasks.exclude(pk__in=ended)
+        wait_until(lambda fresh=fresh: fresh.filter(dispatched_at__isnull=False).count() == 3)
+        assert [task.kind for task in fresh.all()] == ["CANARY_LONG", "CANARY_SHORT", "PRUNE"]
+    assert tasks.count() == 12
+    assert all(beat.is_running() for beat in beats)
