@@ -1,0 +1,68 @@
+"""Our arm: a kind like any other, with a table row per attempt and every fence on."""
+
+import time
+from dataclasses import fields
+
+from celery import signals
+from django.db import connection
+
+from bench.arms.effect import write_effect
+from tasks import queue
+from tasks.dispatcher import dispatch_once
+from tasks.models import BackgroundTask
+from tasks.registry import Kind, handles
+
+TABLES = ("tasks_taskattempt", "tasks_backgroundtask")
+
+_batches = {"batch": 50} if "batch" in {field.name for field in fields(Kind)} else {}
+_message = {"published_at": 0.0, "picked_up_at": 0.0}
+
+
+@signals.task_prerun.connect
+def _note_when(task=None, kwargs=None, **extra):
+    if task.name == queue.EXECUTE:
+        published_at = (kwargs or {}).get("published_at", 0) / 1e6
+        _message.update(published_at=published_at, picked_up_at=time.time())
+
+
+@handles("BENCH", ladder=(1, 5, 30), **_batches)
+def bench(task, lease):
+    called_at = time.time()
+    return lambda: write_effect(task.payload["job"], **_message, called_at=called_at)
+
+
+def enqueue(job: int, bulk: bool = False) -> None:
+    BackgroundTask.objects.enqueue("BENCH", payload={"job": job}, fast_path_wanted=not bulk)
+
+
+def bare_insert():
+    """``insert()`` adds the row that ``enqueue`` adds, by a plain INSERT on the same cursor."""
+    task = BackgroundTask.objects.enqueue("BENCH", payload={"job": 0}, fast_path_wanted=False)
+    columns = [field for field in BackgroundTask._meta.concrete_fields if not field.primary_key]
+    values = [
+        field.get_db_prep_save(field.value_from_object(task), connection) for field in columns
+    ]
+    statement = (
+        f"INSERT INTO {BackgroundTask._meta.db_table} ({', '.join(f.column for f in columns)}) "
+        f"VALUES ({', '.join(['%s'] * len(columns))})"
+    )
+
+    def insert() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(statement, values)
+
+    return insert
+
+
+def round_seconds() -> float:
+    """One round of the dispatcher, in this process."""
+    started = time.perf_counter()
+    dispatch_once()
+    return time.perf_counter() - started
+
+
+def hand_over(first: int, last: int) -> None:
+    """What the rounds did when these far-off tasks were new, without waiting for them."""
+    for start in range(first, last + 1, 1000):
+        chunk = BackgroundTask.objects.waiting().with_is_due().filter(pk__gte=start)
+        queue.add(chunk.filter(pk__lt=min(start + 1000, last + 1)))
