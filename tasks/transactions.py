@@ -1,6 +1,7 @@
 """Transactions of dispatcher and workers: bounded in time, repeated where that is asked for."""
 
 import functools
+from contextlib import contextmanager
 from time import sleep
 
 from django.conf import settings
@@ -21,6 +22,16 @@ def set_session_limits(sender=None, connection=None, **kwargs) -> None:
     with connection.cursor() as cursor:
         for name, value in (_LIMITS | {"statement_timeout": statement}).items():
             cursor.execute("SELECT set_config(%s, %s, false)", [name, value])
+
+
+@contextmanager
+def answering_within(milliseconds: int):
+    """A transaction for questions of a page or a probe: PostgreSQL ends each statement in it that
+    takes longer, with a DatabaseError. An ever longer ledger must not slow those who look at it."""
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(milliseconds)])
+        yield
 
 
 def repeating(work):

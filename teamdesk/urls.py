@@ -10,6 +10,7 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="ticket_list")),
     path("", include("tickets.urls")),
     path("", include("exports.urls")),
+    path("", include("tasks.urls")),
     path("accounts/login/", accounts.LogIn.as_view(), name="login"),
     path("accounts/logout/", auth.LogoutView.as_view(), name="logout"),
     path("accounts/profile/", accounts.profile, name="profile"),

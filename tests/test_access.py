@@ -25,6 +25,7 @@ NO_METHOD = same(405)
 OF_TICKET = {"args": lambda world: [world.ticket.pk]}
 OF_NOTICE = {"args": lambda world: [world.notice.pk]}
 OF_EXPORT = {"args": lambda world: [world.export.pk]}
+OF_TASK = {"args": lambda world: [world.export.task.pk]}
 
 # The answers are those to anonymous, alice (who opened the ticket, and whose the notification and
 # the export are), bob (an agent of her team), vera (who only views it), charlie (of another team).
@@ -67,6 +68,12 @@ TABLE = {
     "export_download": OF_EXPORT | {"get": (LOGIN, 409, 404, 404, 404), "post": NO_METHOD},
     "export_retry": OF_EXPORT | {"get": NO_METHOD, "post": (LOGIN, 302, 404, 404, 404)},
     "export_cancel": OF_EXPORT | {"get": NO_METHOD, "post": (LOGIN, 302, 404, 404, 404)},
+    # For staff with the permission; tests/operations shows who gets in.
+    "operations": {"get": (LOGIN, 403, 403, 403, 403), "post": NO_METHOD},
+    "operations_group": {"get": NO_METHOD, "post": (LOGIN, 403, 403, 403, 403)},
+    "operations_task": OF_TASK | {"get": (LOGIN, 403, 403, 403, 403), "post": NO_METHOD},
+    "operations_retry": OF_TASK | {"get": NO_METHOD, "post": (LOGIN, 403, 403, 403, 403)},
+    "operations_cancel": OF_TASK | {"get": NO_METHOD, "post": (LOGIN, 403, 403, 403, 403)},
     "login": {"get": (200, 302, 302, 302, 302), "post": (200, 302, 302, 302, 302)},
     "logout": {"get": NO_METHOD, "post": same(302)},
     "profile": {"get": (LOGIN, 200, 200, 200, 200), "post": (LOGIN, 302, 302, 302, 302)},

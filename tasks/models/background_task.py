@@ -147,6 +147,16 @@ class BackgroundTask(models.Model):
                 condition=Q(kind__in=list(registry.CANARIES.values())),
                 name="task_canaries",
             ),
+            # Readers: the operations page and the ledger's list in admin, for what failed.
+            models.Index(
+                fields=["-id"], condition=Q(status=TaskStatus.FAILED), name="task_dead_letter"
+            ),
+            # Reader: the operations page, for what waits for another attempt.
+            models.Index(
+                fields=["-id"],
+                condition=Q(status=TaskStatus.WAITING) & ~Q(last_error=""),
+                name="task_waiting_after_error",
+            ),
             # Reader: Ticket's reminder invalidation.
             models.Index(
                 fields=["ticket", "kind"],

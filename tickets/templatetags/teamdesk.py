@@ -27,6 +27,11 @@ TONES = {
     "COMPLETED": "green",
     "FAILED": "red",
     "CANCELLED": "neutral",
+    "completed": "green",
+    "failed": "red",
+    "lease_expired": "orange",
+    "released": "neutral",
+    "cancelled": "neutral",
 }
 
 PRIORITY_ICONS = {"low": "arrow-down", "normal": "minus", "high": "arrow-up", "urgent": "flame"}
