@@ -2,6 +2,7 @@
 
 import datetime
 
+import django.contrib.postgres.indexes
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
@@ -117,5 +118,17 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='backgroundtask',
             index=models.Index(condition=models.Q(('kind__in', ['CANARY_SHORT', 'CANARY_LONG'])), fields=['kind', 'finished_at'], name='task_canaries'),
+        ),
+        migrations.AddIndex(
+            model_name='backgroundtask',
+            index=models.Index(condition=models.Q(('status', 'FAILED')), fields=['-id'], name='task_dead_letter'),
+        ),
+        migrations.AddIndex(
+            model_name='backgroundtask',
+            index=models.Index(condition=models.Q(('status', 'WAITING'), models.Q(('last_error', ''), _negated=True)), fields=['-id'], name='task_waiting_after_error'),
+        ),
+        migrations.AddIndex(
+            model_name='taskattempt',
+            index=django.contrib.postgres.indexes.BrinIndex(autosummarize=True, fields=['started_at'], name='attempt_started'),
         ),
     ]
