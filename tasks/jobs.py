@@ -13,8 +13,8 @@ CANARIES_KEPT = timedelta(days=1)
 TURN_SECONDS = 20  # then a pruning lets the exports behind it go first
 
 
-@handles(CANARIES[SHORT], queue=SHORT, time_limit=30, every=CANARY_EVERY)
-@handles(CANARIES[LONG], queue=LONG, time_limit=30, every=CANARY_EVERY)
+@handles(CANARIES[SHORT], queue=SHORT, time_limit=30, ladder=(10, 10), every=CANARY_EVERY)
+@handles(CANARIES[LONG], queue=LONG, time_limit=30, ladder=(10, 10), every=CANARY_EVERY)
 def sing(task, lease):
     """That it completes is all: /readyz looks for the last one that did."""
 

@@ -1,27 +1,22 @@
 """Is it alive, is it ready, how is it doing: for load balancers and monitoring.
 
-``/healthz``: this process answers. ``/readyz``: database, Redis and dispatcher are well; 503 names
-what is not. ``/metrics``: Prometheus text; see ``_may_read_metrics`` for who may read it.
+``/healthz``: this process answers. ``/readyz``: database, Redis, dispatcher and workers are well;
+503 names what is not. ``/metrics``: Prometheus text; see ``_may_read_metrics`` for who may read it.
 """
 
 import ipaddress
-import logging
 import os
 
 from django.conf import settings
-from django.db import DatabaseError
 from django.http import HttpResponse, HttpResponseNotFound, JsonResponse
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from tasks import fast_path, queue
-from teamdesk.measures import LedgerCollector, seconds_since_success
-
-logger = logging.getLogger(__name__)
-
-LATEST_ROUND_SECONDS = 15  # five rounds; an older success means nobody dispatches
+from tasks import fast_path
+from teamdesk.measures import LedgerCollector
+from teamdesk.readiness import readiness
 
 
 class ProbeMiddleware:
@@ -44,11 +39,16 @@ def healthz(request):
 
 @require_safe
 def readyz(request):
-    """200 ``{"ready": true, …}``, or 503 with each unwell part's reason in place of its "ok"."""
-    parts = readiness()
-    ready = all(state == "ok" for state in parts.values())
-    answer = {"ready": ready, **parts}
-    return JsonResponse(answer, status=200 if ready else 503, headers=_NEVER_STORED)
+    """200 ``{"ready": true, …}``, or 503 with each unwell part's reason in place of its "ok".
+
+    ``warnings``, if there are any, names parts that are late and not broken: another web node would
+    be no faster.
+    """
+    found = readiness()
+    answer = {"ready": found.is_ready, **found.parts}
+    if found.warnings:
+        answer["warnings"] = found.warnings
+    return JsonResponse(answer, status=200 if found.is_ready else 503, headers=_NEVER_STORED)
 
 
 @require_safe
@@ -70,32 +70,6 @@ def metrics(request):
 PROBES = {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics}
 
 _NEVER_STORED = {"Cache-Control": "no-store"}
-
-
-def readiness() -> dict[str, str]:
-    """Each part's "ok" or what is wrong with it. Reasons are for everybody: details are logged."""
-    parts = {"database": "ok", "redis": "ok"}
-    try:
-        parts["dispatcher"] = _dispatcher()
-    except DatabaseError as error:
-        logger.warning("Not ready: the database does not answer: %s", error)
-        parts["database"] = "does not answer"
-        parts["dispatcher"] = "unknown: the database does not answer"
-    try:
-        queue.lengths()  # any answer will do
-    except queue.QueueUnreachable as error:
-        logger.warning("Not ready: %s", error)
-        parts["redis"] = "does not answer"
-    return parts
-
-
-def _dispatcher() -> str:
-    age = seconds_since_success()
-    if age is None:
-        return "no round has succeeded yet"
-    if age > LATEST_ROUND_SECONDS:
-        return f"the last successful round was {age:.0f} s ago"
-    return "ok"
 
 
 def _may_read_metrics(request) -> bool:

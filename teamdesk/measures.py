@@ -68,9 +68,9 @@ class LedgerCollector:
             "teamdesk_tasks_history_counted",
             "0 when ended tasks are too many to be counted within a second, and left out",
         )
-        live = _ask(_LIVE)
+        live = ask(_LIVE)
         try:
-            ended = _ask(_ENDED)
+            ended = ask(_ENDED)
         except DatabaseError as error:
             logger.warning("Ended tasks were not counted: %s", error)
             ended = []
@@ -83,7 +83,7 @@ class LedgerCollector:
             "teamdesk_oldest_due_seconds",
             "How long the oldest waiting task has been due; 0 when none is",
         )
-        oldest.add_metric([], float(_ask(_OLDEST_DUE)[0][0] or 0))
+        oldest.add_metric([], float(ask(_OLDEST_DUE)[0][0] or 0))
         return tasks, counted, oldest
 
     def _rounds(self):
@@ -127,15 +127,15 @@ def seconds_since_success() -> float | None:
 
     Raises DatabaseError.
     """
-    age = _ask(_ROUND_AGE)[0][0]
+    age = ask(_ROUND_AGE)[0][0]
     return None if age is None else float(age)
 
 
-def _ask(question: str) -> list[tuple]:
+def ask(question: str, parameters: dict | None = None) -> list[tuple]:
     """The rows of the answer. Raises DatabaseError also when it takes longer than a second."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
             "SELECT set_config('statement_timeout', %s, true)", [str(ANSWER_MILLISECONDS)]
         )
-        cursor.execute(question)
+        cursor.execute(question, parameters)
         return cursor.fetchall()

@@ -48,6 +48,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('last_started_at', models.DateTimeField(null=True, verbose_name='last round started')),
                 ('last_succeeded_at', models.DateTimeField(null=True, verbose_name='last successful round ended')),
+                ('steady_since', models.DateTimeField(null=True, verbose_name='rounds succeed since')),
                 ('last_seconds', models.FloatField(null=True, verbose_name='seconds of the last round')),
                 ('last_counts', models.JSONField(default=dict, verbose_name='what the last round did')),
                 ('last_error', models.TextField(blank=True, default='', verbose_name='last error')),

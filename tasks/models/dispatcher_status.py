@@ -1,13 +1,20 @@
 """How the dispatcher is doing: one row, written by every round, read by health and metrics."""
 
+from datetime import timedelta
+
 from django.db import models
+from django.db.models import F
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
+
+GAP = timedelta(minutes=1)  # between two successes; a longer one begins a new steady time
 
 
 class DispatcherStatus(models.Model):
     last_started_at = models.DateTimeField(_("last round started"), null=True)
     last_succeeded_at = models.DateTimeField(_("last successful round ended"), null=True)
+    # Rounds succeed since then without a gap: what waits for a worker is judged from there on.
+    steady_since = models.DateTimeField(_("rounds succeed since"), null=True)
     last_seconds = models.FloatField(_("seconds of the last round"), null=True)
     last_counts = models.JSONField(_("what the last round did"), default=dict)
     last_error = models.TextField(_("last error"), blank=True, default="")
@@ -34,8 +41,12 @@ class DispatcherStatus(models.Model):
 
     @classmethod
     def record_success(cls, seconds: float, counts: dict[str, int]) -> None:
+        steady = models.Q(last_succeeded_at__gte=Now() - GAP, steady_since__isnull=False)
         cls.objects.filter(pk=1).update(
-            last_succeeded_at=Now(), last_seconds=seconds, last_counts=counts
+            steady_since=models.Case(models.When(steady, then=F("steady_since")), default=Now()),
+            last_succeeded_at=Now(),
+            last_seconds=seconds,
+            last_counts=counts,
         )
 
     @classmethod

@@ -2,17 +2,17 @@
 
 from django.core.management.base import BaseCommand, CommandError
 
-from teamdesk.health import readiness
+from teamdesk.readiness import readiness
 
 
 class Command(BaseCommand):
     help = (
-        "Tell whether database, Redis and dispatcher are well. Exit status 1 when one is not, with "
-        "the reason on stderr."
+        "Tell whether database, Redis, dispatcher and workers are well. Exit status 1 when one is "
+        "not, with the reason on stderr. What is only late is named behind “ready”."
     )
 
     def handle(self, *args, **options):
-        unwell = {part: state for part, state in readiness().items() if state != "ok"}
-        if unwell:
-            raise CommandError("; ".join(f"{part}: {state}" for part, state in unwell.items()))
-        self.stdout.write("ready")
+        found = readiness()
+        if not found.is_ready:
+            raise CommandError("; ".join(found.complaints))
+        self.stdout.write("; ".join(["ready", *found.warnings]))
