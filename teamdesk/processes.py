@@ -117,10 +117,17 @@ class Process:
 class Keeper:
     """Starts one process or embedded service again whenever it ends, ever more slowly."""
 
-    def __init__(self, kept, console: Console, clock: Callable[[], float] = time.monotonic):
+    def __init__(
+        self,
+        kept,
+        console: Console,
+        clock: Callable[[], float] = time.monotonic,
+        waits: tuple[float, ...] = _WAITS,
+    ):
         self.kept = kept
         self.console = console
         self.clock = clock
+        self.waits = waits
         self._ends = 0  # in a row
         self._started_at = 0.0
         self._again_at: float | None = None
@@ -146,7 +153,7 @@ class Keeper:
     def _wait_after(self, what: str) -> None:
         steady = self.clock() - self._started_at >= _STEADY_SECONDS
         self._ends = 1 if steady else self._ends + 1
-        wait = _WAITS[min(self._ends, len(_WAITS)) - 1]
+        wait = self.waits[min(self._ends, len(self.waits)) - 1]
         self._again_at = self.clock() + wait
         self.console.say(f"{self.kept.name} {what}; it is started again in {wait:g} s.")
         if self._ends >= _SUSPICIOUS:

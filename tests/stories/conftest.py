@@ -1,6 +1,8 @@
 import pytest
 import requests
 
+from tests.tasks.conftest import _notes_table, notes  # noqa: F401  fixtures
+
 
 @pytest.fixture(autouse=True)
 def _fast_passwords():

@@ -40,6 +40,24 @@ def slow(task, lease):
     return lambda: write_note(task)
 
 
+def stay(task, lease):
+    """Its first attempt works until its worker is shut down; the next one is done at once."""
+    while task.attempt == 1:
+        lease.check()
+        time.sleep(0.05)
+    return lambda: write_note(task)
+
+
+@handles("STAYS", time_limit=600)
+def stays(task, lease):
+    return stay(task, lease)
+
+
+@handles("LONG_STAYS", queue="long", time_limit=600)
+def long_stays(task, lease):
+    return stay(task, lease)
+
+
 @handles("SUICIDE", ladder=(0.1,))
 def suicide(task, lease):
     os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,175 @@
+#!/usr/bin/env python
+"""A soak that kills: a whole TeamDesk under steady load while a monkey kills, freezes and restarts
+its processes and services. At the end every effect is compared with what was accepted.
+
+    bench/soak.py --minutes 10 --seed 7 [--json FILE]
+
+Exit status 1 means that a promise was broken: what and which task is printed, and logs and journal
+are kept. The same seed gives the same load and the same order of actions, not the same moments.
+"""
+
+import argparse
+import json
+import logging
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench.soaking.stage import LEASE_SECONDS, Stage
+
+
+def main() -> int:
+    options = _options()
+    # A run that is cancelled ends what it started.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    print(f"seed {options.seed}, {options.minutes:g} minutes", flush=True)
+    stage, breaches = Stage(), ["it did not come to an end"]
+    try:
+        stage.open()
+        import django
+
+        django.setup()
+        logging.basicConfig(filename=stage.logs / "soak.log", force=True)  # not between the figures
+        figures, breaches = _soak(options, stage)
+    finally:
+        keeps = bool(breaches) or options.keep
+        stage.close(keep_logs=keeps)
+        if keeps:
+            print(f"Logs and journal are kept in {stage.logs}", flush=True)
+    for name, value in figures.items():
+        print(f"{name:>32}  {value}")
+    for breach in breaches:
+        print(f"BREACH {breach}")
+    print("broken" if breaches else "lost 0, doubled 0, stuck 0")
+    if options.json:
+        # As every bench writes them: a list of rows. "s" are seconds, the others are counts.
+        rows = [
+            {
+                "arm": "soak",
+                "metric": name,
+                "unit": "s" if isinstance(value, float) else "",
+                "median": value,
+                "min": value,
+                "max": value,
+                "runs": 1,
+            }
+            for name, value in figures.items()
+        ]
+        options.json.write_text(json.dumps(rows, indent=1))
+    return 1 if breaches else 0
+
+
+def _soak(options, stage: Stage) -> tuple[dict, list[str]]:
+    """Load and monkey for the time given; then heal, let it finish, judge."""
+    from django.db import connection
+
+    from bench.soaking import cast, kinds, ledger
+    from bench.soaking.exports import ExportLoad
+    from bench.soaking.monkey import Monkey
+    from bench.soaking.orders import OrderLoad
+    from bench.soaking.tickets import TicketLoad
+    from tasks.clock import database_now
+
+    kinds.make_tables()
+    company, seed = cast.set_up(), options.seed
+    tickets = TicketLoad(f"tickets-{seed}", stage.address, company, options.pause)
+    exports = ExportLoad(f"exports-{seed}", stage.address, company, tickets, options.pause * 2)
+    orders = OrderLoad(f"orders-{seed}", options.pause)
+    loads = {"tickets": tickets, "exports": exports, "orders": orders}
+    monkey, rounds = Monkey(seed, stage, options.monkey_pause), ledger.Rounds()
+
+    load_ends, monkey_ends = threading.Event(), threading.Event()
+    threads = [
+        threading.Thread(target=load.run, args=[load_ends], name=name)
+        for name, load in loads.items()
+    ]
+    threads.append(threading.Thread(target=rounds.watch, args=[load_ends], name="rounds"))
+    mischief = threading.Thread(target=monkey.run, args=[monkey_ends], name="monkey")
+    died = []
+    threading.excepthook = lambda death: died.append(
+        f"{death.thread.name} ended: {death.exc_value!r}"
+    )
+    connection.close()
+    for thread in [*threads, mischief]:
+        thread.start()
+    try:
+        time.sleep(options.minutes * 60)
+        monkey_ends.set()
+        mischief.join()
+        monkey.heal()
+    finally:
+        for event in (monkey_ends, load_ends):
+            event.set()
+        for thread in [*threads, mischief]:
+            thread.join()
+    before = database_now()
+    allowed = LEASE_SECONDS + rounds.two + stage.start_up_seconds
+    began = time.monotonic()
+    breaches = died + ledger.wait_for_the_end(before, allowed + ledger.PATIENCE_SECONDS)
+    finishing = time.monotonic() - began
+    breaches += ledger.breaches(before)
+    for load in loads.values():
+        breaches += load.breaches()
+    recoveries = ledger.recoveries(monkey.actions, stage)
+    breaches += [
+        f"slow: {each.attempt} was released {each.seconds:.1f} s after {each.cause}"
+        for each in recoveries
+        if each.seconds > allowed
+    ]
+    figures = {
+        "monkey's actions": len(monkey.actions),
+        **{f"… {name}": count for name, count in sorted(monkey.counts.items())},
+        **{f"accepted: {name}": load.accepted for name, load in loads.items()},
+        **{f"answers lost: {name}": load.unknown for name, load in loads.items()},
+        "downloads compared": exports.downloads,
+        **ledger.figures(before),
+        "recoveries": len(recoveries),
+        "… without a cause of ours": sum(each.cause is None for each in recoveries),
+        "longest recovery": round(max((each.seconds for each in recoveries), default=0), 1),
+        "allowed for a recovery": round(allowed, 1),
+        "longest round": rounds.longest,
+        "longest start-up": round(stage.start_up_seconds, 1),
+        "time to finish after healing": round(finishing, 1),
+        "executions that lost their lease": stage.lines_with("was taken from execution"),
+        "ends of processes and services": sum(member.ends for member in stage.members),
+    }
+    if breaches or options.keep:
+        _keep_journal(stage, monkey, loads, breaches)
+        ledger.keep(stage.logs)
+    return figures, breaches
+
+
+def _keep_journal(stage: Stage, monkey, loads: dict, breaches: list[str]) -> None:
+    """Beside the logs, for whoever looks into a breach."""
+    with (stage.logs / "journal.txt").open("w") as file:
+        for line in breaches:
+            file.write(f"BREACH {line}\n")
+        for action in monkey.actions:
+            file.write(f"{time.strftime('%H:%M:%S', time.gmtime(action.at))} {action}\n")
+        for name in ("stories", "requests", "orders"):
+            for load in loads.values():
+                for entry in getattr(load, name, []):
+                    file.write(f"{entry}\n")
+
+
+def _options():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
+    parser.add_argument("--minutes", type=float, default=1.5, help="of load and mischief")
+    parser.add_argument("--seed", type=int, default=1, help="of the load and the monkey")
+    parser.add_argument("--keep", action="store_true", help="logs, journal and ledger in any case")
+    parser.add_argument("--json", type=Path, help="a file for the figures")
+    parser.add_argument(
+        "--pause", type=float, default=0.25, help="seconds between a load's actions"
+    )
+    parser.add_argument(
+        "--monkey-pause", type=float, default=3.0, help="seconds between its actions"
+    )
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
