@@ -5,9 +5,12 @@ from contextlib import contextmanager
 from time import sleep
 
 from django.conf import settings
-from django.db import OperationalError, connection, transaction
+from django.db import InterfaceError, InternalError, OperationalError, connection, transaction
 
 _SERIALIZATION_FAILURE, _DEADLOCK = "40001", "40P01"
+# What a lost connection raises: InternalError when PostgreSQL ended a session that stood still
+# within a transaction, as a frozen process finds when it wakes.
+LOST_OR_IN_CONFLICT = (OperationalError, InterfaceError, InternalError)
 _TRIES = 5
 # Before each repetition after a lost connection: a restart of PostgreSQL takes a moment, and giving
 # up on a finish within it would cost the whole attempt.
@@ -45,13 +48,15 @@ def repeating(work):
     @functools.wraps(work)
     def repeat(*args, **kwargs):
         for attempt in range(1, _TRIES + 1):
+            used = None
             try:
                 with transaction.atomic():
+                    used = connection.connection
                     return work(*args, **kwargs)
-            except OperationalError as error:
+            except LOST_OR_IN_CONFLICT as error:
                 if attempt == _TRIES or connection.in_atomic_block:
                     raise
-                if _is_lost():
+                if _is_lost(used):
                     connection.close()  # the next use opens a new one
                     sleep(_PAUSES[attempt - 1])
                 elif not _is_conflict(error):
@@ -61,9 +66,10 @@ def repeating(work):
     return repeat
 
 
-def _is_conflict(error: OperationalError) -> bool:
+def _is_conflict(error: Exception) -> bool:
     return getattr(error.__cause__, "sqlstate", None) in (_SERIALIZATION_FAILURE, _DEADLOCK)
 
 
-def _is_lost() -> bool:
-    return connection.connection is None or connection.connection.closed
+def _is_lost(used) -> bool:
+    # Where PostgreSQL answers, Django has connected anew already, as it left the transaction.
+    return used is None or used.closed or used is not connection.connection

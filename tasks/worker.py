@@ -5,14 +5,14 @@ import logging
 
 from billiard.common import terminate_handler_fired
 from celery import shared_task, signals
-from django.db import InterfaceError, OperationalError, close_old_connections, connections
+from django.db import close_old_connections, connections
 from django.db.backends.signals import connection_created
 
 from tasks import patience, queue, registry
 from tasks.errors import describe
 from tasks.lease import Lease, LeaseLost
 from tasks.models import BackgroundTask, TaskStatus
-from tasks.transactions import set_session_limits
+from tasks.transactions import LOST_OR_IN_CONFLICT, set_session_limits
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ def run_job(
     job = f"{task_id}:{run}"
     try:
         lease = _claim(task_id, run, message, published_at, worker)
-    except (OperationalError, InterfaceError) as error:
+    except LOST_OR_IN_CONFLICT as error:
         # The database was out of reach, or someone holds the row for long. No attempt began and
         # none is charged: the queue is done with this message, and the dispatcher sends another.
         logger.warning("Task %s could not be claimed: %s", job, describe(error))
