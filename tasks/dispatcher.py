@@ -43,6 +43,10 @@ class Report:
     seconds: float = 0.0
 
     @property
+    def handed_over(self) -> int:
+        return self.enqueued + self.readded + self.promoted
+
+    @property
     def counts(self) -> dict[str, int]:
         return {key: value for key, value in asdict(self).items() if key != "seconds"}
 
@@ -55,11 +59,12 @@ class RoundFault(Exception):
         self.report = report
 
 
-def dispatch_once(wait_seconds: float = 0) -> Report:
+def dispatch_once(wait_seconds: float = 0, limit: int | None = None) -> Report:
     """Run one round.
 
     Args:
         wait_seconds: how long to wait for another process's round to end.
+        limit: hand over at most so many tasks; what is left is the next round's.
 
     Raises:
         RoundInProgress: it did not end.
@@ -74,8 +79,8 @@ def dispatch_once(wait_seconds: float = 0) -> Report:
         DispatcherStatus.record_start()
         if settings.TEAMDESK_CHORES:
             _try(faults, "chores", Chore.objects.insert_due)
-        if _try(faults, "hand-over", lambda: _scan(report)):
-            _try(faults, "promotion", lambda: _promote(report))
+        if _try(faults, "hand-over", lambda: _scan(report, limit)):
+            _try(faults, "promotion", lambda: _promote(report, limit))
         _try(faults, "recovery", lambda: _recover(report))
         for purge in registry.registered_purges():
             _try(faults, "purge", lambda purge=purge: _purge(purge, report))
@@ -107,20 +112,24 @@ def _try(faults: list[str], name: str, step: Callable[[], None]) -> bool:
 # --- Scan -----------------------------------------------------------------------------------------
 
 
-def _scan(report: Report) -> None:
+def _scan(report: Report, limit: int | None) -> None:
     """New tasks first, then due ones, both drained within the budget; then one batch of the rest,
     always, so that a flood of new work cannot starve what was handed over long ago."""
     deadline = time.monotonic() + settings.TEAMDESK_ROUND_BUDGET_SECONDS
     tasks = BackgroundTask.objects
-    _drain(tasks.never_dispatched(), report, deadline)
-    _drain(tasks.due_rechecks(), report, deadline, recheck=True)
-    _hand_over(_batch(tasks.other_rechecks()), report, recheck=True)
+    _drain(tasks.never_dispatched(), report, limit, deadline)
+    _drain(tasks.due_rechecks(), report, limit, deadline, recheck=True)
+    others = _batch(tasks.other_rechecks(), _batch_size(report, limit))
+    _hand_over(others, report, recheck=True)
 
 
-def _drain(selection, report: Report, deadline: float, recheck: bool = False) -> None:
+def _drain(
+    selection, report: Report, limit: int | None, deadline: float, recheck: bool = False
+) -> None:
     unstamped: set[int] = set()
     while time.monotonic() < deadline:
-        batch = _batch(selection.exclude(pk__in=unstamped) if unstamped else selection)
+        rows = selection.exclude(pk__in=unstamped) if unstamped else selection
+        batch = _batch(rows, _batch_size(report, limit))
         if not batch:
             return
         stamped = _hand_over(batch, report, recheck)
@@ -128,9 +137,15 @@ def _drain(selection, report: Report, deadline: float, recheck: bool = False) ->
         unstamped |= {task.pk for task in batch} - stamped
 
 
-def _batch(selection) -> Tasks:
+def _batch_size(report: Report, limit: int | None) -> int:
+    """So that a batch may be handed over as a whole and the limit still holds."""
+    size = settings.TEAMDESK_BATCH_SIZE
+    return size if limit is None else min(size, max(0, limit - report.handed_over))
+
+
+def _batch(selection, size: int) -> Tasks:
     fields = ("kind", "status", "run", "attempt", "max_attempts", "run_at", "dispatched_at")
-    return list(selection.with_is_due().only("pk", *fields)[: settings.TEAMDESK_BATCH_SIZE])
+    return list(selection.with_is_due().only("pk", *fields)[:size]) if size else []
 
 
 def _hand_over(batch: Tasks, report: Report, recheck: bool = False) -> set[int]:
@@ -234,13 +249,14 @@ def _stamp(batch: Tasks) -> set[int]:
 # --- The other steps ------------------------------------------------------------------------------
 
 
-def _promote(report: Report) -> None:
+def _promote(report: Report, limit: int | None) -> None:
     """Publish delayed jobs whose time has come, then remove them from the delayed set. The ledger
     says which of them still wait; the others are only removed."""
     deadline = time.monotonic() + PROMOTE_SECONDS
     while time.monotonic() < deadline:
         now = database_now()
-        jobs = queue.due_jobs(now, settings.TEAMDESK_BATCH_SIZE)
+        size = _batch_size(report, limit)
+        jobs = queue.due_jobs(now, size) if size else []
         if not jobs:
             return
         ids = [int(job.partition(":")[0]) for job, _ in jobs]
