@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.conf import settings
 from django.db.models import F
 from django.db.models.functions import Now
 
@@ -47,3 +48,41 @@ def make_due():
         )
 
     return make
+
+
+class Held:
+    """Tasks whose handlers work until they are let go, also in the processes of real workers."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def enqueue(self, kind: str = "HELD", **options) -> BackgroundTask:
+        payload = {"folder": str(self.folder)}
+        return BackgroundTask.objects.enqueue(kind, payload=payload, **options)
+
+    def let_go(self, task, run: int = 0, attempt: int = 1) -> None:
+        (self.folder / f"go-{task.pk}-{run}-{attempt}").touch()
+
+    def starts(self, task) -> list[tuple[int, int]]:
+        """(run, attempt) of each time that its handler was called."""
+        return [(run, attempt) for pk, run, attempt, _ in self._lines() if pk == task.pk]
+
+    def process_of(self, task) -> int:
+        """The process that started it last."""
+        return [process for pk, _, _, process in self._lines() if pk == task.pk][-1]
+
+    def _lines(self):
+        file = self.folder / "starts"
+        lines = file.read_text().splitlines() if file.exists() else []
+        return [tuple(map(int, line.split())) for line in lines]
+
+
+@pytest.fixture
+def held(tmp_path):
+    return Held(tmp_path)
+
+
+@pytest.fixture
+def lease_runs_out(time_passes):
+    """Whoever gives no sign of life from here on has lost its lease."""
+    return lambda: time_passes(settings.TEAMDESK_LEASE_SECONDS + 1)

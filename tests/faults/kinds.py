@@ -3,6 +3,11 @@
 Those of ``tests/tasks/kinds.py`` come with them.
 """
 
+import os
+import signal
+import time
+from pathlib import Path
+
 from tasks import registry
 from tasks.registry import Kind, handles
 from tests.tasks.kinds import write_note
@@ -129,3 +134,29 @@ def raises(task, lease):
     if task.payload.get("in") == "effect":
         return raise_it
     raise _RAISED[task.payload["shape"]]()
+
+
+# --- Handlers that a test holds and lets go -------------------------------------------------------
+
+
+@handles("HELD", time_limit=600, ladder=(60, 300))
+def held(task, lease):
+    """Says that it started, then works until it is let go. It looks at nothing else meanwhile, like
+    a handler that waits for an answer of the outside world. The fixture ``held`` lets it go."""
+    folder = Path(task.payload["folder"])
+    with (folder / "starts").open("a") as starts:
+        starts.write(f"{task.pk} {task.run} {task.attempt} {os.getpid()}\n")
+    while not (folder / f"go-{task.pk}-{task.run}-{task.attempt}").exists():
+        time.sleep(0.02)
+    return lambda: write_note(task)
+
+
+handles("LONG_HELD", queue="long", time_limit=600, ladder=(60, 300))(held)
+
+
+@handles("DEADLY", ladder=(60, 300))
+def deadly(task, lease):
+    """Kills the process that runs it."""
+    with (Path(task.payload["folder"]) / "starts").open("a") as starts:
+        starts.write(f"{task.pk} {task.run} {task.attempt} {os.getpid()}\n")
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -75,40 +75,6 @@ def test_a_hung_handler_frees_its_process_and_fails_its_attempt(
     assert "time limit" in task.last_error
 
 
-def test_a_task_that_kills_its_worker_ends_failed_and_others_go_on(
-    processes, notes, wait_until, settings, empty_queue
-):
-    settings.TEAMDESK_LEASE_SECONDS = 1
-    processes.worker()
-    deadly, harmless = enqueue("SUICIDE"), enqueue("NOTE")
-
-    def rounds_until_failed():
-        dispatch_once()
-        return status_of(deadly) == TaskStatus.FAILED
-
-    wait_until(rounds_until_failed, "two deaths, then FAILED", 60)
-    wait_until(lambda: status_of(harmless) == TaskStatus.COMPLETED)
-    assert deadly.attempt == deadly.max_attempts == 2
-    assert {attempt.outcome for attempt in deadly.attempts.all()} == {"lease_expired"}
-
-
-def test_a_killed_worker_group_leaves_nothing_running(processes, notes, wait_until, settings):
-    settings.TEAMDESK_LEASE_SECONDS = 1
-    worker = processes.worker()
-    tasks = [enqueue("SLOW", payload={"seconds": 300}) for _ in range(4)]
-    dispatch_once()
-    running = BackgroundTask.objects.filter(status=TaskStatus.RUNNING)
-    wait_until(lambda: running.count() == 2)
-    worker.kill()
-
-    def recovered():
-        dispatch_once()
-        return not running.exists()
-
-    wait_until(recovered)
-    assert all(status_of(task) == TaskStatus.WAITING for task in tasks)
-
-
 @pytest.mark.parametrize("prepared", ["idle", "busy with a backlog"])
 def test_a_worker_outlives_a_redis_that_is_killed(processes, notes, wait_until, prepared):
     """The reason for early acknowledgement and no prefetch: with a message held unacknowledged, a
