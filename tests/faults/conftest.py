@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.conf import settings
+from django.db import connection
 from django.db.models import F
 from django.db.models.functions import Now
 
@@ -86,3 +87,30 @@ def held(tmp_path):
 def lease_runs_out(time_passes):
     """Whoever gives no sign of life from here on has lost its lease."""
     return lambda: time_passes(settings.TEAMDESK_LEASE_SECONDS + 1)
+
+
+@pytest.fixture
+def no_pauses(monkeypatch):
+    """Nobody waits for a PostgreSQL that is there."""
+    monkeypatch.setattr("tasks.transactions.sleep", lambda seconds: None)
+
+
+@pytest.fixture
+def terminate(wait_until, transactional_db):
+    """``terminate(pid)``: PostgreSQL ends that session, seen from a connection of its own."""
+
+    def end(pid):
+        other = connection.copy()
+        try:
+            with other.cursor() as cursor:
+                cursor.execute("SELECT pg_terminate_backend(%s)", [pid])
+
+                def is_gone():
+                    cursor.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", [pid])
+                    return cursor.fetchone() is None
+
+                wait_until(is_gone, "the session has ended")
+        finally:
+            other.close()
+
+    return end

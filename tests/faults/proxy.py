@@ -25,7 +25,7 @@ class Proxy:
         self._upstream = str(upstream)
         self._passing = threading.Event()
         self._passing.set()
-        self._pattern = b""
+        self._pattern = self._last_words = b""
         self._sockets: set[socket.socket] = set()
         self._lock = threading.Lock()
         self.port = free_port()
@@ -39,6 +39,11 @@ class Proxy:
         """Fall silent when a client sends ``pattern`` in one piece, which is not passed on before
         ``heal``."""
         self._pattern = pattern
+
+    def cut_at_the_answer_to(self, pattern: bytes) -> None:
+        """Once: what a client sends in a piece with ``pattern`` is passed on and done, and its
+        connection is lost before the answer. It cannot know what became of it."""
+        self._last_words = pattern
 
     def is_silent(self) -> bool:
         return not self._passing.is_set()
@@ -83,8 +88,9 @@ class Proxy:
         except OSError:
             _hang_up(client)
             return
-        self._start(self._pass, server, client)
-        self._pass(client, server, self._watch)
+        last_words = threading.Event()
+        self._start(self._pass, server, client, lambda piece: _break_off(last_words))
+        self._pass(client, server, lambda piece: self._watch(piece, last_words))
 
     def _pass(self, source, target, look=lambda piece: None):
         with contextlib.suppress(OSError):
@@ -96,13 +102,21 @@ class Proxy:
         _hang_up(target)
         _hang_up(source)
 
-    def _watch(self, piece):
+    def _watch(self, piece, last_words):
+        if self._last_words and self._last_words in piece:
+            self._last_words = b""
+            last_words.set()
         if self._pattern and self._pattern in piece:
             self._pattern = b""
             self.silence()
 
     def _start(self, work, *arguments):
         threading.Thread(target=work, args=arguments, name="proxy", daemon=True).start()
+
+
+def _break_off(last_words: threading.Event) -> None:
+    if last_words.is_set():
+        raise ConnectionAbortedError
 
 
 def _hang_up(end: socket.socket) -> None:
