@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from bench.arms import ARMS, OURS, Arm
 from bench.measuring import Book
 from bench.metrics import drain, enqueue, idle, latency, memory
-from bench.running import RunningArm
+from bench.running import ArmFailed, RunningArm
 from bench.stage import Stage
 
 
@@ -21,7 +21,7 @@ class Size:
     tasks: int  # to look at memory
 
 
-FULL = Size(rows=1_000, singles=200, jobs=2_000, idle_seconds=20, tasks=100_000)
+FULL = Size(rows=1_000, singles=200, jobs=3_000, idle_seconds=20, tasks=100_000)
 QUICK = Size(rows=200, singles=20, jobs=200, idle_seconds=4, tasks=5_000)
 
 
@@ -34,7 +34,11 @@ def compare(stage: Stage, options: Namespace) -> Book:
             turn = number % len(arms)
             for arm in arms[turn:] + arms[:turn]:
                 say(f"round {number + 1} of {options.rounds}: {arm.name}")
-                _one_round(stage, arm, book, size, options.metrics)
+                try:
+                    _one_round(stage, arm, book, size, options.metrics)
+                except ArmFailed as failure:  # the other arms' figures are worth having
+                    say(str(failure))
+                    book.failures.append(arm.name)
     if "memory" in options.metrics and OURS in arms:
         say(f"memory over {size.tasks:,} tasks")
         with RunningArm(stage, OURS) as running:

@@ -30,7 +30,7 @@ def arguments(given: list[str]) -> argparse.Namespace:
     add("--rounds", type=int, help="default 5, with --quick 2")
     add("--arms", help="names with commas between them; default: all")
     add("--metrics", help=f"of {','.join(METRICS)}; default: all")
-    add("--jobs", type=int, help="to drain; default 2,000, with --quick 200")
+    add("--jobs", type=int, help="to drain; default 3,000, with --quick 200")
     add("--scale", action="store_true", help="only: a small ledger beside one of 11 million rows")
     options = parser.parse_args(given)
     options.rounds = options.rounds or (2 if options.quick else 5)
@@ -47,6 +47,7 @@ def main(given: list[str]) -> int:
         sys.stderr.write(f"Missing: {', '.join(missing)}. pip install -r bench/requirements.txt\n")
         return 2
     from bench.comparison import compare
+    from bench.machine import description
     from bench.report import show
     from bench.running import ArmFailed
     from bench.scale import measure_scale
@@ -55,16 +56,20 @@ def main(given: list[str]) -> int:
 
     try:
         with stage() as servers:
+            sys.stdout.write("\n".join(description(servers)) + "\n")
+            sys.stdout.flush()
             book = measure_scale(servers, options) if options.scale else compare(servers, options)
     except (ArmFailed, ServiceError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     except KeyboardInterrupt:
         return 130
-    show(book, options)
+    show(book)
     if options.json:
         book.write(options.json)
-    return 1 if book.total("lost") or book.total("doubled") else 0
+    if book.total("lost") or book.total("doubled"):
+        return 1
+    return 2 if book.failures else 0
 
 
 if __name__ == "__main__":

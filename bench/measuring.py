@@ -39,6 +39,7 @@ class Book:
     def __init__(self, tell: Callable[[str], None] = lambda text: None):
         self._series: dict[tuple[str, str], Series] = {}
         self._tell = tell
+        self.failures: list[str] = []  # arms that did not end a round
 
     def add(self, arm: str, metric: str, unit: str, value: float) -> None:
         series = self._series.setdefault((arm, metric), Series(arm, metric, unit))

@@ -2,7 +2,6 @@
 
 import statistics
 import sys
-from argparse import Namespace
 
 from bench import scale
 from bench.arms import ARMS, CELERY, OURS, TASKS_DB_EAGER
@@ -13,7 +12,7 @@ _HIGHER_IS_BETTER = {drain.METRIC}
 _POLLING_PEERS = [a.name for a in ARMS if a.polls and a not in (OURS, TASKS_DB_EAGER)]
 
 
-def show(book: Book, options: Namespace) -> None:
+def show(book: Book) -> None:
     say = sys.stdout.write
     targets = dict(_targets(book))
     steps = [metric for metric in book.metrics() if metric.startswith("of it: ")]
@@ -30,12 +29,17 @@ def show(book: Book, options: Namespace) -> None:
             say("\n" + "\n".join(_own_table(book, title, metrics)) + "\n")
     if memory.metric(1.0) in targets:
         say(f"{targets[memory.metric(1.0)]}\n")
-    lost, doubled = book.total("lost"), book.total("doubled")
-    say(f"\nlost {lost:.0f}, doubled {doubled:.0f}\n")
-    for metric in ("lost", "doubled"):
-        for series in book.of(metric):
-            if sum(series.values):
-                say(f"{series.arm}: {metric} {sum(series.values):.0f}\n")
+    say("\n" + "\n".join(_account(book)) + "\n")
+    if book.failures:
+        say(f"\nRounds that failed: {', '.join(book.failures)}\n")
+
+
+def _account(book: Book) -> list[str]:
+    lines = ["| all rounds | lost | doubled |", "|---|---:|---:|"]
+    for series in book.of("lost"):
+        doubled = book.get(series.arm, "doubled")
+        lines.append(f"| {series.arm} | {sum(series.values):.0f} | {sum(doubled.values):.0f} |")
+    return lines
 
 
 def _own_table(book: Book, title: str, metrics: list[str]) -> list[str]:

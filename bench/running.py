@@ -65,7 +65,7 @@ class RunningArm:
     def clear(self) -> None:
         """Nothing enqueued, nothing done, and all written: what came before costs nothing now."""
         self.ask("clear")
-        with self.stage.redis(self.arm) as client:
+        with self.stage.valkey_client(self.arm.redis_db) as client:
             client.flushdb()
         self.connection.execute("CHECKPOINT")
 

@@ -81,8 +81,8 @@ class Stage:
     def connect(self, arm: Arm) -> psycopg.Connection:
         return self.postgres.connect(arm.database)
 
-    def redis(self, arm: Arm) -> redis.Redis:
-        return redis.Redis(unix_socket_path=str(self.valkey.socket), db=arm.redis_db)
+    def valkey_client(self, number: int = 0) -> redis.Redis:
+        return redis.Redis(unix_socket_path=str(self.valkey.socket), db=number)
 
     def cpu_seconds(self) -> float:
         """Of both servers so far, with those of their processes that ended."""

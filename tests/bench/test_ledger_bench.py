@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from bench import comparison, ledger, stage
+from bench import comparison, ledger, machine, stage
 from bench.measuring import Book, Target, percentile, table
 from tests.processes import ROOT
 
@@ -37,11 +37,20 @@ def test_our_own_arm_does_every_job_once_and_writes_its_figures(tmp_path):
 @pytest.mark.parametrize("what", ["lost", "doubled"])
 def test_an_arm_that_lost_or_doubled_a_job_fails_the_benchmark(what, monkeypatch, capsys):
     book = Book()
-    book.add("procrastinate", "lost", "jobs", 0)
-    book.add("procrastinate", what, "jobs", 1)
+    for each in ("lost", "doubled"):
+        book.add("procrastinate", each, "jobs", 0)
+        book.add("procrastinate", each, "jobs", each == what)
     _without_servers(monkeypatch, book)
     assert ledger.main(["--arms=ours"]) == 1
-    assert f"procrastinate: {what} 1" in capsys.readouterr().out
+    shown = {"lost": "| procrastinate | 1 | 0 |", "doubled": "| procrastinate | 0 | 1 |"}
+    assert shown[what] in capsys.readouterr().out
+
+
+def test_an_arm_that_did_not_run_fails_it_too(monkeypatch):
+    book = Book()
+    book.failures.append("celery")
+    _without_servers(monkeypatch, book)
+    assert ledger.main(["--arms=ours"]) == 2
 
 
 def test_a_missed_target_does_not_fail_it(monkeypatch, capsys):
@@ -88,4 +97,5 @@ def test_the_99th_percentile_is_exceeded_by_one_in_a_hundred():
 
 def _without_servers(monkeypatch, book):
     monkeypatch.setattr(stage, "stage", contextlib.nullcontext)
+    monkeypatch.setattr(machine, "description", lambda servers: [])
     monkeypatch.setattr(comparison, "compare", lambda servers, options: book)
