@@ -9,7 +9,7 @@ import threading
 import time
 import uuid
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import connection, connections, transaction
@@ -20,7 +20,7 @@ from tasks import registry
 from tasks.errors import describe, traceback_of, words_of
 from tasks.models import AttemptOutcome, BackgroundTask, TaskAttempt, TaskStatus
 from tasks.registry import Effect, PermanentFailure, RetryLater
-from tasks.transactions import repeating
+from tasks.transactions import is_lost_database, repeating
 
 logger = logging.getLogger(__name__)
 
@@ -130,9 +130,19 @@ class Lease:
     def fail_attempt(self, error: BaseException) -> TaskStatus:
         """What follows from ``error``: another attempt later, or FAILED. Returns the new status.
 
+        A database that was out of reach costs no attempt, as long as retries are free.
+
         Raises LeaseLost.
         """
         text, task = describe(error), self.task
+        if is_lost_database(error) and self._retries_are_free:
+            self._wait_again(
+                AttemptOutcome.RELEASED,
+                text,
+                run_at=Now() + self._wait_for_database,
+                max_attempts=F("max_attempts") + 1,
+            )
+            return TaskStatus.WAITING
         if isinstance(error, PermanentFailure) or self._attempts_used_up(error):
             shown = words_of(error) if isinstance(error, PermanentFailure) else text
             self._leave(
@@ -167,8 +177,17 @@ class Lease:
         )
 
     @property
+    def _granted(self) -> int:
+        return self.task.max_attempts - self.kind.max_attempts
+
+    @property
     def _retries_are_free(self) -> bool:
-        return self.task.max_attempts - self.kind.max_attempts < registry.FREE_RETRIES
+        return self._granted < registry.FREE_RETRIES
+
+    @property
+    def _wait_for_database(self) -> timedelta:
+        """Ever longer: perhaps this very task is what takes the database down."""
+        return timedelta(seconds=min(5 * 2 ** max(self._granted, 0), 600))
 
     def _attempts_used_up(self, error) -> bool:
         if isinstance(error, RetryLater) and self._retries_are_free:

@@ -6,12 +6,15 @@ from time import sleep
 
 from django.conf import settings
 from django.db import InterfaceError, InternalError, OperationalError, connection, transaction
+from psycopg import Error as _Said
 
 _SERIALIZATION_FAILURE, _DEADLOCK = "40001", "40P01"
 # What a lost connection raises: InternalError when PostgreSQL ended a session that stood still
 # within a transaction, as a frozen process finds when it wakes.
 LOST_OR_IN_CONFLICT = (OperationalError, InterfaceError, InternalError)
 _TRIES = 5
+# What PostgreSQL says as it goes, ends a session or comes back. Without a code: it said nothing.
+_GONE = {None, "57P01", "57P02", "57P03", "25P03"}
 # Before each repetition after a lost connection: a restart of PostgreSQL takes a moment, and giving
 # up on a finish within it would cost the whole attempt.
 _PAUSES = (0.2, 1, 3, 5)
@@ -64,6 +67,14 @@ def repeating(work):
         raise AssertionError("unreachable")
 
     return repeat
+
+
+def is_lost_database(error: BaseException) -> bool:
+    """Was the database out of reach, rather than unwilling? Then it is nobody's failure."""
+    cause = error.__cause__
+    if not isinstance(error, OperationalError | InternalError) or not isinstance(cause, _Said):
+        return False
+    return cause.sqlstate in _GONE or cause.sqlstate.startswith("08")
 
 
 def _is_conflict(error: Exception) -> bool:

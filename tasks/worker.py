@@ -12,7 +12,7 @@ from tasks import patience, queue, registry
 from tasks.errors import describe
 from tasks.lease import Lease, LeaseLost
 from tasks.models import BackgroundTask, TaskStatus
-from tasks.transactions import LOST_OR_IN_CONFLICT, set_session_limits
+from tasks.transactions import LOST_OR_IN_CONFLICT, is_lost_database, set_session_limits
 
 logger = logging.getLogger(__name__)
 
@@ -115,8 +115,10 @@ def _prepare_process(**kwargs):
 
 @signals.task_failure.connect
 def _record_failure(sender=None, task_id=None, exception=None, args=None, kwargs=None, **extra):
-    """Celery gave up on a message: a killed process, a database that was lost during the attempt. A
-    fact for the dispatcher, which decides."""
+    """Celery gave up on a message: a killed process. A fact for the dispatcher, which decides. A
+    database that was lost is no failure of the job: its lease runs out, and it goes on."""
+    if is_lost_database(exception):
+        return
     if getattr(sender, "name", "") == queue.EXECUTE and kwargs and "task_id" in kwargs:
         job = f"{kwargs['task_id']}:{kwargs['run']}"
         queue.mark_failed(job, task_id or "", describe(exception))
