@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from django.db import connection
 
+from tasks import registry
 from tasks.clock import database_now
 from tasks.transactions import answering_within
 
@@ -54,14 +55,16 @@ class Step:
 
 # An attempt that ended failed or was lost; one that was handed back or cancelled is neither.
 _ENDED = """
-SELECT date_bin(%(step)s, finished_at, 'epoch'::timestamptz) AS begins_at,
+SELECT date_bin(%(step)s, attempt.finished_at, 'epoch'::timestamptz) AS begins_at,
        count(*) FILTER (WHERE outcome = 'completed'),
        count(*) FILTER (WHERE outcome IN ('failed', 'lease_expired')),
        count(*) FILTER (WHERE outcome IN ('released', 'cancelled')),
        percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (
-           ORDER BY EXTRACT(EPOCH FROM finished_at - started_at)::float8)
-FROM tasks_taskattempt
-WHERE started_at >= %(since)s::timestamptz - %(longest_run)s AND finished_at >= %(since)s
+           ORDER BY EXTRACT(EPOCH FROM attempt.finished_at - attempt.started_at)::float8)
+FROM tasks_taskattempt attempt
+JOIN tasks_backgroundtask task ON task.id = attempt.task_id AND task.kind <> ALL (%(canaries)s)
+WHERE attempt.started_at >= %(since)s::timestamptz - %(longest_run)s
+  AND attempt.finished_at >= %(since)s
 GROUP BY 1
 """
 # Only the latest attempt of a task is sure to have begun after the run_at that its row shows.
@@ -72,6 +75,7 @@ SELECT date_bin(%(step)s, attempt.started_at, 'epoch'::timestamptz) AS begins_at
 FROM tasks_taskattempt attempt
 JOIN tasks_backgroundtask task
   ON task.id = attempt.task_id AND task.run = attempt.run AND task.attempt = attempt.attempt
+     AND task.kind <> ALL (%(canaries)s)
 WHERE attempt.started_at >= %(since)s AND task.status <> 'WAITING'
 GROUP BY 1
 """
@@ -80,7 +84,12 @@ GROUP BY 1
 def history(span: Span) -> list[Step]:
     """The steps of ``span`` up to now, oldest first, none left out. Raises DatabaseError."""
     first = _floor(database_now() - span.length, span.step) + span.step
-    parameters = {"step": span.step, "since": first, "longest_run": LONGEST_RUN}
+    parameters = {
+        "step": span.step,
+        "since": first,
+        "longest_run": LONGEST_RUN,
+        "canaries": list(registry.CANARIES.values()),  # they do nobody's work
+    }
     count = span.length // span.step
     steps = {first + n * span.step: Step(first + n * span.step) for n in range(count)}
     with answering_within(ANSWER_MILLISECONDS), connection.cursor() as cursor:

@@ -43,6 +43,11 @@ def test_a_task_that_waits_again_does_not_spoil_the_waits(make_task, attempt):
     assert [step for step in history(HOUR) if step.wait_p95 is not None] == []
 
 
+def test_canaries_are_no_work(make_task, attempt):
+    attempt(make_task(TaskStatus.COMPLETED, kind="CANARY_SHORT"))
+    assert [step for step in history(HOUR) if step.completed or step.wait_p95] == []
+
+
 def test_no_step_is_left_out_and_they_are_in_order(make_task, attempt):
     for span in SPANS.values():
         steps = history(span)
