@@ -59,7 +59,9 @@ def _grow(running: RunningArm, waiting: int, finished: int) -> None:
     with connection.transaction():
         connection.execute("SET LOCAL synchronous_commit = off")
         task, attempt = connection.execute(
-            "SELECT task_id, id FROM tasks_taskattempt WHERE outcome = 'completed' LIMIT 1"
+            "SELECT task.id, attempt.id FROM tasks_backgroundtask task "
+            "JOIN tasks_taskattempt attempt ON attempt.task_id = task.id "
+            "WHERE task.kind = 'BENCH' AND task.status = 'COMPLETED' LIMIT 1"
         ).fetchone()
         if finished:
             # Of the past year, the oldest first, as they would have come.
@@ -79,7 +81,8 @@ def _grow(running: RunningArm, waiting: int, finished: int) -> None:
     for table in ("tasks_backgroundtask", "tasks_taskattempt"):
         connection.execute(f"VACUUM (ANALYZE) {table}")
     first, last = connection.execute(
-        "SELECT min(id), max(id) FROM tasks_backgroundtask WHERE status = 'WAITING'"
+        "SELECT min(id), max(id) FROM tasks_backgroundtask "
+        "WHERE kind = 'BENCH' AND status = 'WAITING'"
     ).fetchone()
     running.ask("hand_over", first=first, last=last)
     connection.execute("CHECKPOINT")
@@ -94,7 +97,7 @@ def _attempts_of_finished(running: RunningArm, attempt: int) -> None:
         "finished_at": "task.finished_at",
     }
     done = """(SELECT id AS i, started_at, finished_at FROM tasks_backgroundtask task
-               WHERE status = 'COMPLETED'
+               WHERE kind = 'BENCH' AND status = 'COMPLETED'
                AND NOT EXISTS (SELECT 1 FROM tasks_taskattempt mine WHERE mine.task_id = task.id)
               ) task"""
     _copy_from(running, "tasks_taskattempt", attempt, done, changed)
@@ -127,7 +130,7 @@ def _dispatch(running: RunningArm, book: Book, times: int) -> None:
         if running.arm is SMALL:
             running.connection.execute(
                 "UPDATE tasks_backgroundtask SET dispatched_at = dispatched_at - interval '1 hour' "
-                "WHERE status = 'WAITING'"
+                "WHERE kind = 'BENCH' AND status = 'WAITING'"
             )
         seconds.append(running.ask("round_seconds"))
     book.add(running.arm.name, ROUND, "ms", statistics.median(seconds) * 1000)
