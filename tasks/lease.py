@@ -20,7 +20,7 @@ from tasks import registry
 from tasks.errors import describe, traceback_of, words_of
 from tasks.models import AttemptOutcome, BackgroundTask, TaskAttempt, TaskStatus
 from tasks.registry import Effect, PermanentFailure, RetryLater
-from tasks.transactions import is_lost_database, repeating
+from tasks.transactions import is_nobodys_failure, repeating
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +49,7 @@ class Lease:
 
     # RUNNING → RUNNING
 
+    @repeating
     def renew(self) -> None:
         """Raises LeaseLost."""
         self._update(updated_at=Now())
@@ -63,7 +64,10 @@ class Lease:
             raise transaction.TransactionManagementError(
                 "Report progress outside transactions: inside one, nobody sees it or the renewal."
             )
-        total = F("progress_total") if total is None else total
+        self._show(done, F("progress_total") if total is None else total)
+
+    @repeating
+    def _show(self, done, total) -> None:
         self._update(updated_at=Now(), progress_done=done, progress_total=total)
 
     @property
@@ -130,16 +134,17 @@ class Lease:
     def fail_attempt(self, error: BaseException) -> TaskStatus:
         """What follows from ``error``: another attempt later, or FAILED. Returns the new status.
 
-        A database that was out of reach costs no attempt, as long as retries are free.
+        A database that was out of reach, or a conflict with another transaction, costs no attempt
+        as long as retries are free.
 
         Raises LeaseLost.
         """
         text, task = describe(error), self.task
-        if is_lost_database(error) and self._retries_are_free:
+        if is_nobodys_failure(error) and self._retries_are_free:
             self._wait_again(
                 AttemptOutcome.RELEASED,
                 text,
-                run_at=Now() + self._wait_for_database,
+                run_at=Now() + self._soon,
                 max_attempts=F("max_attempts") + 1,
             )
             return TaskStatus.WAITING
@@ -185,8 +190,8 @@ class Lease:
         return self._granted < registry.FREE_RETRIES
 
     @property
-    def _wait_for_database(self) -> timedelta:
-        """Ever longer: perhaps this very task is what takes the database down."""
+    def _soon(self) -> timedelta:
+        """Ever later: perhaps this very task is what takes the database down."""
         return timedelta(seconds=min(5 * 2 ** max(self._granted, 0), 600))
 
     def _attempts_used_up(self, error) -> bool:

@@ -1,12 +1,13 @@
 """Transactions of dispatcher and workers: bounded in time, repeated where that is asked for."""
 
 import functools
+import random
 from contextlib import contextmanager
 from time import sleep
 
+import psycopg
 from django.conf import settings
 from django.db import InterfaceError, InternalError, OperationalError, connection, transaction
-from psycopg import Error as _Said
 
 _SERIALIZATION_FAILURE, _DEADLOCK = "40001", "40P01"
 # What a lost connection raises: InternalError when PostgreSQL ended a session that stood still
@@ -62,7 +63,10 @@ def repeating(work):
                 if _is_lost(used):
                     connection.close()  # the next use opens a new one
                     sleep(_PAUSES[attempt - 1])
-                elif not _is_conflict(error):
+                elif _is_conflict(error):
+                    # Apart from each other, or the same ones meet again.
+                    sleep(random.uniform(0, 0.01 * 4**attempt))  # noqa: S311  no secret
+                else:
                     raise
         raise AssertionError("unreachable")
 
@@ -70,14 +74,24 @@ def repeating(work):
 
 
 def is_lost_database(error: BaseException) -> bool:
-    """Was the database out of reach, rather than unwilling? Then it is nobody's failure."""
-    cause = error.__cause__
-    if not isinstance(error, OperationalError | InternalError) or not isinstance(cause, _Said):
-        return False
-    return cause.sqlstate in _GONE or cause.sqlstate.startswith("08")
+    """Was the database out of reach, rather than unwilling?"""
+    return _is_said_by_database(error) and (
+        error.__cause__.sqlstate in _GONE or error.__cause__.sqlstate.startswith("08")
+    )
 
 
-def _is_conflict(error: Exception) -> bool:
+def is_nobodys_failure(error: BaseException) -> bool:
+    """Out of reach, or in conflict with another transaction: the same again may well succeed."""
+    return is_lost_database(error) or (_is_said_by_database(error) and _is_conflict(error))
+
+
+def _is_said_by_database(error: BaseException) -> bool:
+    return isinstance(error, OperationalError | InternalError) and isinstance(
+        error.__cause__, psycopg.Error
+    )
+
+
+def _is_conflict(error: BaseException) -> bool:
     return getattr(error.__cause__, "sqlstate", None) in (_SERIALIZATION_FAILURE, _DEADLOCK)
 
 
