@@ -57,9 +57,9 @@ class Held:
     def __init__(self, folder):
         self.folder = folder
 
-    def enqueue(self, kind: str = "HELD", **options) -> BackgroundTask:
-        payload = {"folder": str(self.folder)}
-        return BackgroundTask.objects.enqueue(kind, payload=payload, **options)
+    def enqueue(self, kind: str = "HELD", **payload) -> BackgroundTask:
+        payload["folder"] = str(self.folder)
+        return BackgroundTask.objects.enqueue(kind, payload=payload)
 
     def let_go(self, task, run: int = 0, attempt: int = 1) -> None:
         (self.folder / f"go-{task.pk}-{run}-{attempt}").touch()

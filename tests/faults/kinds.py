@@ -139,13 +139,17 @@ def raises(task, lease):
 # --- Handlers that a test holds and lets go -------------------------------------------------------
 
 
+def _say_that_it_started(task) -> None:
+    with (Path(task.payload["folder"]) / "starts").open("a") as starts:
+        starts.write(f"{task.pk} {task.run} {task.attempt} {os.getpid()}\n")
+
+
 @handles("HELD", time_limit=600, ladder=(60, 300))
 def held(task, lease):
     """Says that it started, then works until it is let go. It looks at nothing else meanwhile, like
     a handler that waits for an answer of the outside world. The fixture ``held`` lets it go."""
+    _say_that_it_started(task)
     folder = Path(task.payload["folder"])
-    with (folder / "starts").open("a") as starts:
-        starts.write(f"{task.pk} {task.run} {task.attempt} {os.getpid()}\n")
     while not (folder / f"go-{task.pk}-{task.run}-{task.attempt}").exists():
         time.sleep(0.02)
     return lambda: write_note(task)
@@ -157,6 +161,5 @@ handles("LONG_HELD", queue="long", time_limit=600, ladder=(60, 300))(held)
 @handles("DEADLY", ladder=(60, 300))
 def deadly(task, lease):
     """Kills the process that runs it."""
-    with (Path(task.payload["folder"]) / "starts").open("a") as starts:
-        starts.write(f"{task.pk} {task.run} {task.attempt} {os.getpid()}\n")
+    _say_that_it_started(task)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -114,14 +114,16 @@ def test_a_connection_that_is_cut_again_and_again_leaves_it_to_recovery(
 
 
 @pytest.mark.parametrize("place", EFFECT_PLACES)
-def test_an_effect_that_cuts_it_again_and_again_fails_its_attempt(
+def test_a_connection_that_is_cut_in_every_effect_puts_the_task_off(
     notes, cut, reread, make_due, place
 ):
     scissors, worker = cut(place, times=1_000)
     task = enqueue("NOTE")
     assert worker.do(run_job, task.pk, 0) == TaskStatus.WAITING
     assert scissors.cuts == 5
-    assert "OperationalError" in reread(task).last_error
+    after = reread(task)
+    assert "OperationalError" in after.last_error
+    assert (after.attempt, after.max_attempts) == (1, task.max_attempts + 1)  # nobody's failure
     assert notes(task) == 0
     scissors.left = 0
     make_due()
