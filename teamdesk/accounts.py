@@ -21,7 +21,8 @@ from django.views.i18n import set_language
 from exports.access import json_error, wants_json
 from tickets.access import posted_by_person
 from tickets.forms import Styled
-from tickets.models import User
+from tickets.models import NotificationKind, User
+from tickets.models.notification_kind import mail_field
 from tickets.models.user import time_zones
 
 
@@ -40,6 +41,20 @@ class ProfileForm(Styled, forms.ModelForm):
         self.fields["first_name"].widget.attrs["autocomplete"] = "given-name"
         self.fields["last_name"].widget.attrs["autocomplete"] = "family-name"
         self.fields["time_zone"].widget.attrs |= {"list": "time-zones", "autocomplete": "off"}
+
+
+class MailForm(Styled, forms.ModelForm):
+    """What is told by mail too: one box for each event."""
+
+    class Meta:
+        model = User
+        fields = [mail_field(kind) for kind in NotificationKind]
+        labels = {
+            "mail_reminder": gettext_lazy("a ticket of mine is due"),
+            "mail_assigned": gettext_lazy("a ticket is assigned to me"),
+            "mail_commented": gettext_lazy("someone comments on a ticket of mine"),
+            "mail_export_ready": gettext_lazy("my export is ready"),
+        }
 
 
 class ChangePasswordForm(Styled, PasswordChangeForm):
@@ -83,6 +98,13 @@ def profile(request):
     return _profile_page(request, form=form)
 
 
+@posted_by_person
+def mail_preferences(request):
+    MailForm(request.POST, instance=request.user).save()  # boxes: nothing can be wrong
+    messages.success(request, _("Your settings are saved."))
+    return redirect("profile")
+
+
 @sensitive_post_parameters()
 @posted_by_person
 def change_password(request):
@@ -98,6 +120,8 @@ def change_password(request):
 def _profile_page(request, form=None, password_form=None):
     page = {
         "form": form or ProfileForm(instance=request.user),
+        "mail_form": MailForm(instance=request.user),
+        "is_mail_sent": settings.TEAMDESK_MAIL,
         "password_form": password_form or ChangePasswordForm(request.user),
         "time_zones": sorted(time_zones()),
     }

@@ -8,6 +8,7 @@ import logging
 import warnings
 import zoneinfo
 from collections.abc import Callable
+from email.utils import parseaddr
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -90,14 +91,50 @@ def log_level(name: str, default: str) -> str:
     return value
 
 
+# Ours in place of Django's: one is bounded in time, the other keeps files that mail programs open.
+_MAIL_BACKENDS = {
+    f"django.core.mail.backends.{name}.EmailBackend": f"tickets.mail.{ours}.EmailBackend"
+    for name, ours in (("smtp", "smtp"), ("filebased", "files"))
+}
+
+
 def email(name: str, default: str) -> dict:
     """Django's ``EMAIL_…`` settings."""
     try:
-        return _env.email_url(name, default=default)
+        found = _env.email_url_config(_env.str(name, "") or default)
     except (ValueError, KeyError, ImproperlyConfigured):
         raise ImproperlyConfigured(
             f"{name} cannot be read; it looks like smtp+tls://user:password@host:587."
         ) from None
+    backend = found["EMAIL_BACKEND"]
+    return found | {"EMAIL_BACKEND": _MAIL_BACKENDS.get(backend, backend)}
+
+
+def sender(name: str, default: str) -> str:
+    """``TeamDesk <help@example.org>``."""
+    value = _env.str(name, "") or default
+    local, _at, host = parseaddr(value)[1].rpartition("@")
+    if local and host and value.isprintable():
+        return value
+    raise ImproperlyConfigured(f"{name}={value!r} is no sender like TeamDesk <help@example.org>.")
+
+
+def web_address(name: str, default: str | None) -> str:
+    """``https://help.example.org``, perhaps with a path. ``default`` None: there is none."""
+    value = _env.str(name, "") or default
+    if value is None:
+        raise ImproperlyConfigured(
+            f"{name} must be set where mail is sent (EMAIL_URL), for the links in it; "
+            "it looks like https://help.example.org."
+        )
+    try:
+        parts = urlsplit(value)
+        _ = parts.port  # raises if it is no number
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme in {"http", "https"} and parts.hostname and not (parts.query or parts.fragment):
+        return value
+    raise ImproperlyConfigured(f"{name}={value!r} is no address like https://help.example.org.")
 
 
 def database(url: str) -> dict:

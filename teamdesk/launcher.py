@@ -165,7 +165,12 @@ class Launcher:
     def _process(
         self, name: str, *arguments: str, environment=None, pass_fds=(), unsaid=""
     ) -> Process:
-        environment = {MARK: str(self.var), "PYTHONUNBUFFERED": "1"} | (environment or {})
+        environment = {
+            MARK: str(self.var),
+            "PYTHONUNBUFFERED": "1",
+            # The links in mail lead to this very port, unless somebody decided otherwise.
+            "TEAMDESK_URL": os.environ.get("TEAMDESK_URL") or f"http://127.0.0.1:{self.port}",
+        } | (environment or {})
         command = [sys.executable, *arguments]
         return Process(name, command, self.console, ROOT, environment, pass_fds, unsaid)
 
@@ -196,6 +201,8 @@ class Launcher:
 
     def _say_ready(self):
         self.say(f"\nTeamDesk is ready at http://127.0.0.1:{self.port}/")
+        if settings.EMAIL_BACKEND == "tickets.mail.files.EmailBackend":
+            self.say(f"Mail is kept in {settings.EMAIL_FILE_PATH}, one .eml file each.")
         self.say(f"{self.logins}Ctrl-C stops it.\n")
 
     # Stop

@@ -7,6 +7,7 @@ malformed value is an error at start.
 
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import quote
 
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
@@ -161,9 +162,16 @@ TEAMDESK_METRICS_TOKEN = env.text("TEAMDESK_METRICS_TOKEN", "")
 if env.boolean("TEAMDESK_BEHIND_PROXY", False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
-vars().update(env.email("EMAIL_URL", "consolemail://"))
-EMAIL_TIMEOUT = 20  # seconds; a handler owns its timeouts
-DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "TeamDesk <teamdesk@localhost>")
+# Development keeps its mail in files. Production sends none until it is told by which server.
+TEAMDESK_MAIL = DEBUG or bool(env.text("EMAIL_URL"))
+_mail_folder = "filemail:///" + quote(str(TEAMDESK_VAR / "mail"))
+vars().update(env.email("EMAIL_URL", _mail_folder if DEBUG else "dummymail://"))
+EMAIL_TIMEOUT = 20  # seconds, of each wait for the server; tickets.mail.smtp bounds them all
+DEFAULT_FROM_EMAIL = env.sender("DEFAULT_FROM_EMAIL", "TeamDesk <teamdesk@localhost>")
+# Where people reach TeamDesk: a mail cannot ask its reader's browser.
+TEAMDESK_URL = env.web_address(
+    "TEAMDESK_URL", "http://127.0.0.1:8000" if DEBUG or not TEAMDESK_MAIL else None
+)
 
 LOGGING = {
     "version": 1,

@@ -14,6 +14,7 @@ urlpatterns = [
     path("accounts/login/", accounts.LogIn.as_view(), name="login"),
     path("accounts/logout/", auth.LogoutView.as_view(), name="logout"),
     path("accounts/profile/", accounts.profile, name="profile"),
+    path("accounts/mail/", accounts.mail_preferences, name="mail_preferences"),
     path("accounts/password/", accounts.change_password, name="change_password"),
     path("accounts/language/", accounts.choose_language, name="choose_language"),
     path("admin/", admin.site.urls),

@@ -77,6 +77,7 @@ TABLE = {
     "login": {"get": (200, 302, 302, 302, 302), "post": (200, 302, 302, 302, 302)},
     "logout": {"get": NO_METHOD, "post": same(302)},
     "profile": {"get": (LOGIN, 200, 200, 200, 200), "post": (LOGIN, 302, 302, 302, 302)},
+    "mail_preferences": {"get": NO_METHOD, "post": (LOGIN, 302, 302, 302, 302)},
     "change_password": {"get": NO_METHOD, "post": (LOGIN, 422, 422, 422, 422)},
     "choose_language": {"get": NO_METHOD, "post": same(302)},
     "healthz": {"get": same(200), "post": NO_METHOD},

@@ -6,6 +6,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.core import mail
 from django.db import connection
 from django.db.backends.signals import connection_created
 from django.db.models.functions import Now
@@ -57,7 +58,24 @@ class ExportOfTickets:
     effect_table = "tickets_notification"
 
 
-SCENARIOS = {"REMINDER": Reminder, "EXPORT": ExportOfTickets}
+class Mail:
+    """bob is told by mail that a ticket is his."""
+
+    def __init__(self, alice, bob, support):
+        Ticket.objects.open(by=alice, team=support, subject="Lift", assignee=bob)
+        self.task = BackgroundTask.objects.get(kind="MAIL")
+
+    def effects(self) -> int:
+        return len(mail.outbox)
+
+    expected = 1
+    effect_table = "tickets_maildelivery"
+    # A mail that left is no row: it is not taken back with the transaction. What holds instead:
+    # the next execution finds it recorded as sent.
+    leaves_in_the_handler = True
+
+
+SCENARIOS = {"REMINDER": Reminder, "EXPORT": ExportOfTickets, "MAIL": Mail}
 
 # The ledger's own kinds change nothing but the ledger, and return no effect.
 WITHOUT_EFFECT = {"CANARY_SHORT", "CANARY_LONG", "PRUNE"}
@@ -120,7 +138,8 @@ def test_a_handler_that_lost_its_lease_leaves_no_effect(scenario):
     )
     with pytest.raises(LeaseLost):
         lease.complete(effect)
-    assert scenario.effects() == 0
+    if not getattr(scenario, "leaves_in_the_handler", False):
+        assert scenario.effects() == 0
     assert run_job(scenario.task.pk, 0) == TaskStatus.COMPLETED
     assert scenario.effects() == scenario.expected
 

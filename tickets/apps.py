@@ -7,4 +7,5 @@ class TicketsConfig(AppConfig):
     verbose_name = _("Helpdesk")
 
     def ready(self):
-        from tickets import reminders  # noqa: F401  registers the REMINDER handler
+        from tickets import checks, reminders  # noqa: F401  registers the REMINDER handler
+        from tickets.mail import jobs  # noqa: F401  registers the MAIL handler

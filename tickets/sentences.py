@@ -5,6 +5,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from tickets.models import NotificationKind
+from tickets.models.mail_delivery import Because
 
 
 def of_notification(notification) -> str:
@@ -23,3 +24,14 @@ def of_notification(notification) -> str:
         )
         return pattern % {"rows": formats.number_format(rows, force_grouping=True)}
     return patterns.get(notification.kind, "%(text)s") % {"text": text}
+
+
+def why_mailed(delivery) -> str:
+    """``You get this mail because …``."""
+    patterns = {
+        Because.ASSIGNEE: _("You get this mail because you are the assignee of this ticket."),
+        Because.CREATOR: _("You get this mail because you opened this ticket."),
+        Because.REQUESTER: _("You get this mail because you asked for this export."),
+    }
+    reader = _("You get this mail because you are a member of this ticket's team.")
+    return patterns.get(delivery.because, reader)

@@ -3,6 +3,8 @@
 import pytest
 from django.contrib.auth import get_user
 
+from tickets.models import NotificationKind
+
 
 def test_it_logs_in_and_goes_where_one_wanted(client, alice):
     page = client.get("/accounts/login/?next=/notifications/").content.decode()
@@ -86,6 +88,36 @@ def test_an_unknown_zone_is_refused_and_nothing_typed_is_lost(client, alice, zon
     assert b'value="Ada"' in answer.content
     alice.refresh_from_db()
     assert alice.first_name == "Alice"
+
+
+def test_each_event_is_mailed_or_not_as_one_likes(client, alice):
+    client.force_login(alice)
+    page = client.get("/accounts/profile/").content.decode()
+    assert page.count('type="checkbox"') == page.count('name="mail_') == 4
+    assert "alice@example.org" in page
+    fields = {"mail_commented": "on", "mail_assigned": "on", "email": "x@evil.example"}
+    assert client.post("/accounts/mail/", fields).url == "/accounts/profile/"
+    alice.refresh_from_db()
+    wants = {kind for kind in NotificationKind.values if alice.wants_mail(kind)}
+    assert wants == {"commented", "assigned"}
+    assert alice.email == "alice@example.org"
+
+
+def test_saving_other_settings_leaves_mail_as_it_was(client, alice):
+    client.force_login(alice)
+    client.post("/accounts/profile/", {"first_name": "Ada"})
+    alice.refresh_from_db()
+    assert alice.first_name == "Ada"
+    assert alice.wants_mail("reminder") and not alice.wants_mail("commented")
+
+
+def test_who_gets_no_mail_is_told_so(client, alice, settings):
+    alice.email = ""
+    alice.save()
+    client.force_login(alice)
+    assert b"You have no e-mail address" in client.get("/accounts/profile/").content
+    settings.TEAMDESK_MAIL = False
+    assert b"sends no mail at present" in client.get("/accounts/profile/").content
 
 
 def test_the_password_is_changed_and_one_stays_logged_in(client, alice):

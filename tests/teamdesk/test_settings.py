@@ -88,6 +88,9 @@ def test_production_needs_what_it_cannot_guess(name, value):
         ("LOG_LEVEL", "loud", "is none of"),
         ("EMAIL_URL", "nonsense", "cannot be read"),
         ("EMAIL_URL", "smtp+tls://me:hush@host:port", "cannot be read"),
+        ("DEFAULT_FROM_EMAIL", "nobody", "is no sender"),
+        ("TEAMDESK_URL", "help.example.org", "is no address"),
+        ("TEAMDESK_URL", "https://help.example.org:port", "is no address"),
     ],
 )
 def test_a_bad_value_is_named_at_start(name, value, complaint):
@@ -97,6 +100,22 @@ def test_a_bad_value_is_named_at_start(name, value, complaint):
     assert name in last
     assert complaint in last
     assert "hush" not in told.stderr.splitlines()[-1]
+
+
+def test_development_keeps_its_mail_in_files():
+    told = settings_say("s.EMAIL_BACKEND, s.EMAIL_FILE_PATH", TEAMDESK_VAR="/tmp/t d")
+    assert told.stdout.strip() == "('tickets.mail.files.EmailBackend', '/tmp/t d/mail')"
+
+
+def test_production_sends_no_mail_until_it_is_told_how():
+    assert settings_say("s.TEAMDESK_MAIL", **PRODUCTION).stdout.strip() == "False"
+    mail = PRODUCTION | {"EMAIL_URL": "smtp+tls://me:hush@host:587"}
+    told = settings_say("s.TEAMDESK_MAIL", **mail)
+    assert "TEAMDESK_URL must be set" in told.stderr.strip().splitlines()[-1]
+    told = settings_say(
+        "s.TEAMDESK_MAIL, s.EMAIL_BACKEND", **mail, TEAMDESK_URL="https://help.example.org"
+    )
+    assert told.stdout.strip() == "(True, 'tickets.mail.smtp.EmailBackend')"
 
 
 def test_another_database_is_refused_by_a_check():

@@ -5,7 +5,8 @@ from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.utils.translation import gettext_lazy as _
 
 from tasks.admin import Forgiving
-from tickets.models import User
+from tickets.models import NotificationKind, User
+from tickets.models.notification_kind import mail_field
 
 from .team import MembershipInline
 
@@ -20,6 +21,7 @@ class UserAdmin(Forgiving, DjangoUserAdmin):
     fieldsets = [
         *DjangoUserAdmin.fieldsets,
         (_("Preferences"), {"fields": ["language", "time_zone", "theme"]}),
+        (_("Mail"), {"fields": [mail_field(kind) for kind in NotificationKind]}),
     ]
     add_fieldsets = [
         *DjangoUserAdmin.add_fieldsets,

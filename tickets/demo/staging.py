@@ -4,6 +4,7 @@ import random
 from datetime import datetime, timedelta
 
 from tasks.clock import database_now
+from tasks.models import BackgroundTask
 from tickets.models import Comment, Notification, Team, Ticket, TicketEvent, User
 
 from .stories import STORIES, Stories
@@ -46,6 +47,8 @@ class Staged:
         ticket.created_at, ticket.updated_at = self.moments[0], last
         ticket.external_id = external_id
         ticket.save()
+        # It "happened" long ago: nobody gets mail about it now.
+        BackgroundTask.objects.filter(mail_delivery__ticket=ticket).delete()
         told = Notification.objects.filter(ticket=ticket)
         is_old = last < database_now() - timedelta(days=2)
         told.update(created_at=last, read_at=last + timedelta(hours=1) if is_old else None)

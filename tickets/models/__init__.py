@@ -1,7 +1,9 @@
 from .comment import Comment
 from .editing import Conflict, Edit
 from .importing import ImportedComment, ImportedTicket
-from .notification import Notification, NotificationKind
+from .mail_delivery import MailDelivery, MailStatus
+from .notification import Notification
+from .notification_kind import NotificationKind
 from .team import Membership, Role, Team
 from .ticket import Ticket
 from .ticket_event import EventKind, TicketEvent
@@ -16,6 +18,8 @@ __all__ = [
     "EventKind",
     "ImportedComment",
     "ImportedTicket",
+    "MailDelivery",
+    "MailStatus",
     "Membership",
     "Notification",
     "NotificationKind",

@@ -8,7 +8,8 @@ from tasks.clock import database_now
 
 from .comment import Comment
 from .editable import clean_text
-from .notification import Notification, NotificationKind
+from .notification import Notification
+from .notification_kind import NotificationKind
 from .ticket_event import EventKind, TicketEvent
 from .ticket_status import TicketStatus
 
@@ -65,6 +66,7 @@ class TicketDiscussing:
             cause=f"comment:{comment.pk}",
             ticket=ticket,
             text=ticket.subject,
+            excerpt=f"{by.display_name}: {body}",
         )
         if then:
             ticket.resolve(by=by)

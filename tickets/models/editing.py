@@ -11,7 +11,8 @@ from django.utils.translation import gettext_noop
 from tasks.clock import database_now
 
 from .editable import EDITABLE, clean_changes
-from .notification import Notification, NotificationKind
+from .notification import Notification
+from .notification_kind import NotificationKind
 from .ticket_event import EventKind, TicketEvent
 from .ticket_status import LIVE_STATUSES, TicketStatus
 

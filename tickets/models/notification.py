@@ -1,27 +1,22 @@
 """What a person is told in the application."""
 
 from django.conf import settings
-from django.db import connection, models
+from django.db import connection, models, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from .mail_delivery import MailDelivery
+from .notification_kind import NotificationKind
 from .team import Team
 from .user import User
-
-
-class NotificationKind(models.TextChoices):
-    REMINDER = "reminder", _("reminder")
-    ASSIGNED = "assigned", _("assigned to you")
-    COMMENTED = "commented", _("new comment")
-    EXPORT_READY = "export_ready", _("export ready")
-
 
 # created_at is left to the column's default: the database's clock.
 _INSERT = """
 INSERT INTO tickets_notification (user_id, ticket_id, kind, text, url, cause)
 SELECT person, %s, %s, %s, %s, %s FROM unnest(%s::bigint[]) AS person ORDER BY person
 ON CONFLICT (user_id, cause) DO NOTHING
+RETURNING user_id
 """
 
 
@@ -41,13 +36,23 @@ class NotificationQuerySet(models.QuerySet):
 
     # Verbs
 
+    @transaction.atomic
     def notify(
-        self, people, *, kind: str, cause: str, ticket=None, text: str = "", url: str = ""
+        self,
+        people,
+        *,
+        kind: str,
+        cause: str,
+        ticket=None,
+        text: str = "",
+        url: str = "",
+        excerpt: str = "",
     ) -> int:
-        """Tell each of ``people`` once, however often this is called for the same ``cause``.
+        """Tell each of ``people`` once, however often this is called for the same ``cause``: here
+        in the application, and by mail whoever wants that. All of it in one transaction.
 
-        Skipped: None, the inactive, and whoever may not see ``ticket`` now. Returns how many
-        were told by this call.
+        Skipped: None, the inactive, and whoever may not see ``ticket`` now. ``excerpt`` is quoted
+        in the mail. Returns how many were told by this call.
         """
         ids = {person.pk for person in people if person is not None}
         readers = ticket.team.readers() if ticket else User.objects.filter(is_active=True)
@@ -56,7 +61,11 @@ class NotificationQuerySet(models.QuerySet):
             return 0
         with connection.cursor() as cursor:
             cursor.execute(_INSERT, [ticket and ticket.pk, str(kind), text, url, cause, told])
-            return cursor.rowcount
+            newly_told = [person for (person,) in cursor.fetchall()]
+        MailDelivery.objects.enqueue(
+            newly_told, kind=kind, cause=cause, ticket=ticket, text=text, url=url, excerpt=excerpt
+        )
+        return len(newly_told)
 
     def mark_read(self) -> int:
         """Returns how many were unread."""

@@ -3,7 +3,8 @@
 from tasks.clock import database_now
 from tasks.models import BackgroundTask
 
-from .notification import Notification, NotificationKind
+from .notification import Notification
+from .notification_kind import NotificationKind
 from .ticket_event import REMINDER_RULE, EventKind, TicketEvent
 
 REMINDER = "REMINDER"

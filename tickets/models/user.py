@@ -8,6 +8,8 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from .notification_kind import mail_field
+
 
 class Theme(models.TextChoices):
     AUTO = "", _("like the system")
@@ -23,6 +25,11 @@ def time_zones() -> set[str]:
 def validate_time_zone(name: str) -> None:
     if name and name not in time_zones():
         raise ValidationError(_("“%(name)s” is not a known time zone."), params={"name": name})
+
+
+def language_of(person) -> str:
+    """The language of what the person reads away from a browser."""
+    return person.language or settings.LANGUAGE_CODE
 
 
 class User(AbstractUser):
@@ -44,6 +51,19 @@ class User(AbstractUser):
     theme = models.CharField(
         _("theme"), max_length=5, choices=Theme, blank=True, default=Theme.AUTO
     )
+
+    # What is told by mail too, one field for each NotificationKind.
+    mail_reminder = models.BooleanField(_("mail when a ticket of theirs is due"), default=True)
+    mail_assigned = models.BooleanField(_("mail when a ticket is assigned to them"), default=True)
+    mail_commented = models.BooleanField(
+        _("mail when someone comments on a ticket of theirs"), default=False
+    )
+    mail_export_ready = models.BooleanField(_("mail when their export is ready"), default=True)
+
+    # Questions
+
+    def wants_mail(self, kind: str) -> bool:
+        return getattr(self, mail_field(kind), False)
 
     @property
     def display_name(self) -> str:
