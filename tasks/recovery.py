@@ -2,9 +2,10 @@
 
 import logging
 import time
+from collections.abc import Iterable, Iterator
 
+from django.conf import settings
 from django.db import DatabaseError
-from django.db.models import F
 from django.db.models.functions import Now
 
 from tasks import registry
@@ -20,52 +21,72 @@ LEASE_EXPIRED = "The worker stopped renewing its lease: it was killed, hung or c
 def recover_expired_leases(seconds: float) -> tuple[int, int]:
     """RUNNING without a sign of life → WAITING in the same run, or FAILED without attempts left.
 
-    Row by row, within a budget of ``seconds``: one bad row blocks nobody, and a renewal that
-    arrives meanwhile wins. Returns (recovered, failed).
+    In batches within a budget of ``seconds``, since a machine that dies holds many leases; where
+    PostgreSQL refuses a batch, row by row: one bad row blocks nobody. A renewal that arrives
+    meanwhile wins. Returns (recovered, failed).
     """
     deadline = time.monotonic() + seconds
-    recovered = failed = 0
+    statuses: list[TaskStatus] = []
     expired = BackgroundTask.objects.with_expired_lease().order_by("updated_at")
-    for task in expired.only("pk", "run", "kind", "attempt", "max_attempts", "execution_id"):
+    tasks = list(expired.only("pk", "execution_id"))
+    size = settings.TEAMDESK_BATCH_SIZE
+    for start in range(0, len(tasks), size):
         if time.monotonic() > deadline:
             break
+        batch = tasks[start : start + size]
         try:
-            status = recover(task)
+            statuses += recover_together(batch).values()
+        except DatabaseError as error:
+            logger.warning("%d tasks are recovered one by one: %s", len(batch), describe(error))
+            statuses += _one_by_one(batch, deadline)
+    return statuses.count(TaskStatus.WAITING), statuses.count(TaskStatus.FAILED)
+
+
+def _one_by_one(tasks, deadline: float) -> Iterator[TaskStatus]:
+    for task in tasks:
+        if time.monotonic() > deadline:
+            return
+        try:
+            yield from recover_together([task]).values()
         except DatabaseError as error:
             logger.warning("Task %s could not be recovered: %s", task.pk, describe(error))
-            continue
-        recovered += status == TaskStatus.WAITING
-        failed += status == TaskStatus.FAILED
-    return recovered, failed
+
+
+def recover(task: BackgroundTask) -> TaskStatus | None:
+    """Take the lease from the execution that ``task`` was read with. None: it renewed or ended."""
+    return recover_together([task]).get(task.pk)
 
 
 @repeating
-def recover(task: BackgroundTask) -> TaskStatus | None:
-    """Take the lease from the execution that ``task`` was read with. None: it renewed or ended.
+def recover_together(tasks: Iterable[BackgroundTask]) -> dict[int, TaskStatus]:
+    """Take the leases from the executions that ``tasks`` were read with: {id: status}, without
+    those that renewed, ended, or are being changed at this moment.
 
-    The age is judged again in the UPDATE itself.
+    The age is judged again once the rows are locked, and in the UPDATE itself.
     """
-    if not _locked(task):
-        return None
+    ids = [task.pk for task in tasks]
+    executions = [task.execution_id for task in tasks]
+    rows = BackgroundTask.objects.filter(pk__in=ids).order_by("pk")
+    locked = list(rows.select_for_update(skip_locked=True).values_list("pk", flat=True))
     expired = BackgroundTask.objects.with_expired_lease().filter(
-        pk=task.pk, run=task.run, execution_id=task.execution_id
+        pk__in=locked, execution_id__in=executions
     )
+    statuses = {
+        pk: TaskStatus.WAITING if attempt < max_attempts else TaskStatus.FAILED
+        for pk, attempt, max_attempts in expired.values_list("pk", "attempt", "max_attempts")
+    }
     common = {"execution_id": None, "updated_at": Now(), "last_error": LEASE_EXPIRED}
-    changed = expired.filter(attempt__lt=F("max_attempts")).update(
-        status=TaskStatus.WAITING, dispatched_at=None, **common
-    )
-    status = TaskStatus.WAITING
-    if not changed:
-        changed = expired.filter(attempt__gte=F("max_attempts")).update(
-            status=TaskStatus.FAILED, finished_at=Now(), **common
-        )
-        status = TaskStatus.FAILED
-    if not changed:
-        return None
-    TaskAttempt.objects.filter(execution_id=task.execution_id).close(
+    for status, changes in (
+        (TaskStatus.WAITING, {"dispatched_at": None}),
+        (TaskStatus.FAILED, {"finished_at": Now()}),
+    ):
+        those = [pk for pk in statuses if statuses[pk] == status]
+        if those:
+            expired.filter(pk__in=those).update(status=status, **changes, **common)
+    TaskAttempt.objects.filter(task__in=statuses, execution_id__in=executions).close(
         AttemptOutcome.LEASE_EXPIRED, LEASE_EXPIRED
     )
-    return status
+    return statuses
 
 
 def _locked(task: BackgroundTask) -> bool:

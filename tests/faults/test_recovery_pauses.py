@@ -37,14 +37,14 @@ def recovery_pauses(actor, monkeypatch):
 
     def begin():
         has_read, may_write = threading.Event(), threading.Event()
-        original = recovery.recover
+        original = recovery.recover_together
 
-        def paused(task):
+        def paused(tasks):
             has_read.set()
             assert may_write.wait(30)
-            return original(task)
+            return original(tasks)
 
-        monkeypatch.setattr(recovery, "recover", paused)
+        monkeypatch.setattr(recovery, "recover_together", paused)
         report = actor("dispatcher").start(dispatch_once)
         assert has_read.wait(30)
 

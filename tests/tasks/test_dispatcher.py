@@ -3,11 +3,11 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 from django.db.models import F
 from django.db.models.functions import Now
 
-from tasks import queue, registry
+from tasks import queue, recovery, registry
 from tasks.dispatcher import RoundFault, dispatch_once
 from tasks.lease import Lease
 from tasks.models import BackgroundTask, DispatcherStatus, TaskStatus
@@ -267,22 +267,28 @@ def test_a_lease_that_was_renewed_in_time_is_left_alone(notes):
     assert dispatch_once().recovered == 0
 
 
-def test_one_row_that_cannot_be_recovered_blocks_nobody(notes, monkeypatch):
-    from tasks import recovery
-
+def test_one_row_that_cannot_be_recovered_blocks_nobody(notes):
     tasks = [enqueue("NOTE") for _ in range(3)]
     for task in tasks:
         Lease.claim(task.pk, 0)
     BackgroundTask.objects.update(updated_at=Now() - timedelta(seconds=121))
-    original = recovery.recover
-
-    def sometimes(task):
-        if task.pk == tasks[0].pk:
-            raise DatabaseError("this row is broken")
-        return original(task)
-
-    monkeypatch.setattr(recovery, "recover", sometimes)
+    with connection.cursor() as cursor:  # the test's transaction takes it back
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # nothing is pending on the table
+        cursor.execute(
+            "ALTER TABLE tasks_backgroundtask ADD CONSTRAINT this_row_is_broken"
+            f" CHECK (id <> {tasks[0].pk}) NOT VALID"
+        )
     assert dispatch_once().recovered == 2
+    assert BackgroundTask.objects.get(status=TaskStatus.RUNNING).pk == tasks[0].pk
+
+
+def test_many_leases_are_recovered_with_few_questions(notes, django_assert_max_num_queries):
+    """A machine that dies holds hundreds; two rounds must suffice for all of them."""
+    for _ in range(150):
+        Lease.claim(enqueue("NOTE").pk, 0)
+    BackgroundTask.objects.update(updated_at=Now() - timedelta(seconds=121))
+    with django_assert_max_num_queries(20):
+        assert recovery.recover_expired_leases(60) == (150, 0)
 
 
 def test_one_row_that_cannot_be_enqueued_blocks_nobody(notes, monkeypatch, empty_queue):
@@ -368,8 +374,6 @@ def test_the_scan_is_two_index_scans(notes):
         (BackgroundTask.objects.never_dispatched(), "task_never_dispatched"),
         (BackgroundTask.objects.other_rechecks(), "task_other_recheck"),
     ):
-        from django.db import connection
-
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL enable_seqscan = off")
         assert index in selection[:100].explain()
