@@ -74,7 +74,11 @@ class ChoreQuerySet(models.QuerySet):
 
 @repeating
 def _take_slot(kind: registry.Kind) -> bool:
-    """The slot and its task, in one transaction. False: another took it first."""
+    """The slot and its task, in one transaction. False: another took it first, or holds it at this
+    moment: a beat that stands still in between must not stop the rounds of others."""
+    chore = Chore.objects.filter(pk=kind.name)
+    if not chore.select_for_update(skip_locked=True).exists() and chore.exists():
+        return False
     with connection.cursor() as cursor:
         cursor.execute(_TAKE, {"kind": kind.name, "every": kind.every})
         taken = cursor.fetchone()

@@ -117,17 +117,31 @@ def test_a_chore_that_nobody_knows_is_left_alone():
 
 
 def test_two_that_come_at_once_insert_one(actor):
-    """The second asked while the first had not committed: it waits, judges again, leaves it."""
+    """The second comes while the first has not committed: it leaves the slot alone, and does not
+    wait for a beat that may stand still."""
     insert_due()
     run_job(swept().get().pk, 0)
     days_pass(1)
     anna, ben = actor("anna"), actor("ben")
     anna.begin()
     assert anna.do(insert_due) == 1
-    late = ben.start(insert_due)
-    ben.wait_until_blocked()
+    assert ben.do(insert_due) == 0
     anna.commit()
-    assert late.result(30) == 0
+    assert ben.do(insert_due) == 0
+    assert swept().count() == 2
+
+
+def test_what_the_first_rolls_back_the_second_inserts(actor):
+    insert_due()
+    run_job(swept().get().pk, 0)
+    days_pass(1)
+    anna, ben = actor("anna"), actor("ben")
+    anna.begin()
+    assert anna.do(insert_due) == 1
+    anna.do(lambda: transaction.set_rollback(True))
+    assert ben.do(insert_due) == 0
+    anna.commit()
+    assert ben.do(insert_due) == 1
     assert swept().count() == 2
 
 
