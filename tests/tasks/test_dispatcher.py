@@ -101,27 +101,6 @@ def test_a_redis_that_lost_everything_is_refilled(notes, empty_queue):
     assert (empty_queue.llen("short"), empty_queue.zcard("teamdesk:delayed")) == (1, 1)
 
 
-def test_a_list_that_vanished_while_its_records_stayed_is_refilled(notes, empty_queue):
-    enqueue("NOTE")
-    dispatch_once()
-    empty_queue.delete("short")
-    records_age(empty_queue)
-    minutes_pass()
-    assert dispatch_once().readded == 1
-    assert empty_queue.llen("short") == 1
-
-
-def test_records_that_vanished_while_the_list_stayed_cost_a_duplicate(notes, empty_queue):
-    task = enqueue("NOTE")
-    dispatch_once()
-    empty_queue.delete(f"teamdesk:job:{task.job_id}")
-    minutes_pass()
-    assert dispatch_once().readded == 1
-    assert empty_queue.llen("short") == 2
-    assert [run_job(task.pk, 0), run_job(task.pk, 0)] == [TaskStatus.COMPLETED, None]
-    assert notes(task) == 1
-
-
 def test_a_slow_worker_pool_breeds_no_messages(notes, empty_queue):
     for _ in range(300):
         enqueue("NOTE")
