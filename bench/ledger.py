@@ -9,6 +9,7 @@ doubled work, 2 when something is missing. ``--help`` names the other options.
 
 import argparse
 import importlib.util
+import signal
 import sys
 from pathlib import Path
 
@@ -74,4 +75,6 @@ def main(given: list[str]) -> int:
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parent.parent)  # instead of bench/ itself
+    # SIGTERM by itself would leave servers and workers behind.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     sys.exit(main(sys.argv[1:]))

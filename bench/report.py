@@ -71,8 +71,8 @@ def _targets(book: Book):
         yield enqueue.METRIC, Target("ours : bare INSERT", own / bare, 1.5)
     for metric in (idle.QUERIES, idle.CPU):
         polling = [value for name in _POLLING_PEERS if (value := median(name, metric)) is not None]
-        if polling and (own := median(ours, metric)) is not None:
-            rest = statistics.median(polling)
+        rest = statistics.median(polling) if polling else 0
+        if rest and (own := median(ours, metric)) is not None:
             yield metric, Target("ours : median of the peers that poll", own / rest, 1)
     for metric in (scale.ROUND, latency.MEDIAN):
         if (large := median(scale.LARGE.name, metric)) and (own := median(ours, metric)):

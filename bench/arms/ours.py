@@ -54,15 +54,12 @@ def bare_insert():
     return insert
 
 
-def round_seconds() -> float:
-    """One round of the dispatcher, in this process."""
+def one_round() -> dict:
+    """What a round of the dispatcher did, in this process, and how long it ``took`` in seconds."""
     started = time.perf_counter()
-    dispatch_once()
-    return time.perf_counter() - started
+    report = dispatch_once()
+    return {"took": time.perf_counter() - started} | report.counts
 
 
-def hand_over(first: int, last: int) -> None:
-    """What the rounds did when these far-off tasks were new, without waiting for them."""
-    for start in range(first, last + 1, 1000):
-        chunk = BackgroundTask.objects.waiting().with_is_due().filter(pk__gte=start)
-        queue.add(chunk.filter(pk__lt=min(start + 1000, last + 1)))
+def hand_over(task_id: int) -> None:
+    queue.add(BackgroundTask.objects.with_is_due().filter(pk=task_id))

@@ -6,6 +6,7 @@ from bench.measuring import Book
 from bench.running import RunningArm
 
 QUERIES = "idle, queries"
+SETTLE_SECONDS = 6  # what the last jobs left to be done is done: two of our rounds
 CPU = "idle, CPU"  # of its processes, PostgreSQL and Valkey
 
 # The statements of the arm's database, but for those of this very connection.
@@ -17,6 +18,7 @@ WHERE d.datname = current_database() AND query NOT LIKE '%pg_stat_statements%'
 
 
 def measure(running: RunningArm, book: Book, seconds: float) -> None:
+    time.sleep(SETTLE_SECONDS)
     name = running.arm.name
     connection = running.connection
     before = connection.execute(_CALLS).fetchone()[0]
