@@ -203,7 +203,7 @@ class MailDelivery(models.Model):
 
     @repeating
     def begin_sending(self, lease, seconds: float) -> bool:
-        """The right to talk to the mail server, for ``seconds``. False: it is settled already.
+        """The right to talk to the mail server, for ``seconds``. False: it is settled or deleted.
 
         Asked for under the lease: the renewal holds the ledger's row until the commit, so nobody
         recovers the task in between. Whoever has the right and lost its lease may still be in the
@@ -224,10 +224,10 @@ class MailDelivery(models.Model):
         )
         if changed:
             return True
-        self.refresh_from_db(fields=["status", "sending_until"])
-        if self.is_settled:
+        now = MailDelivery.objects.filter(pk=self.pk).first()
+        if now is None or now.is_settled:  # deleted with its recipient meanwhile, or done
             return False
-        raise RetryLater(self.sending_until, "Another execution may be sending it at this moment.")
+        raise RetryLater(now.sending_until, "Another execution may be sending it at this moment.")
 
     @repeating
     def record_sent(self, answer: str) -> bool:
