@@ -4,25 +4,24 @@ Every write names the execution in its guard, so an execution that lost its leas
 cancelled) can no longer change anything, however late it wakes.
 """
 
-import logging
 import threading
 import time
-import uuid
-from contextlib import contextmanager
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 from django.db.models import F
-from django.db.models.functions import Coalesce, Now
+from django.db.models.functions import Now
 
 from tasks import registry
+from tasks.claim import claim
+from tasks.completion import record_completed
 from tasks.errors import describe, traceback_of, words_of
 from tasks.models import AttemptOutcome, BackgroundTask, TaskAttempt, TaskStatus
 from tasks.registry import Effect, PermanentFailure, RetryLater
+from tasks.renewal import kept_alive
 from tasks.transactions import is_nobodys_failure, repeating
-
-logger = logging.getLogger(__name__)
 
 
 class LeaseLost(Exception):
@@ -32,20 +31,34 @@ class LeaseLost(Exception):
 class Lease:
     """Made by ``claim``. ``task`` is the row as claimed; ``execution_id`` is the fence."""
 
-    def __init__(self, task: BackgroundTask):
+    def __init__(self, task: BackgroundTask, begins_within: float = 0):
+        """``begins_within``: seconds until its handler begins at the latest, see ``begin``."""
         self.task = task
         self.kind = registry.kind(task.kind)
         self.execution_id = task.execution_id
-        self._claimed = time.monotonic()
         self._lost = threading.Event()
+        self._began_at = time.monotonic()
+        self._renewals_left = self._renewals_within(begins_within + self.kind.time_limit)
+
+    def __str__(self):
+        return f"{self.task} attempt {self.task.attempt}"
 
     # WAITING → RUNNING
 
     @classmethod
     def claim(cls, task_id: int, run: int, worker: str = "") -> "Lease | None":
         """None if the task is not this run's, not waiting or not yet due: never an error."""
-        task = _claim(task_id, run, worker)
-        return cls(task) if task else None
+        claimed = claim([(task_id, run)], worker)
+        return cls(claimed[0]) if claimed else None
+
+    def begin(self) -> None:
+        """Its handler begins now, and its time limit counts from now on.
+
+        Raises LeaseLost if it is known to be lost.
+        """
+        self._began_at = time.monotonic()
+        self._renewals_left = self._renewals_within(self.kind.time_limit)
+        self.check()
 
     # RUNNING → RUNNING
 
@@ -72,45 +85,44 @@ class Lease:
 
     @property
     def is_past_time_limit(self) -> bool:
-        return time.monotonic() - self._claimed > self.kind.time_limit
+        return time.monotonic() - self._began_at > self.kind.time_limit
 
     def check(self) -> None:
         """Raises LeaseLost if a renewal was refused meanwhile. Costs nothing."""
         if self._lost.is_set():
             raise LeaseLost(f"{self.task} was taken from execution {self.execution_id}")
 
-    @contextmanager
+    def lose(self) -> None:
+        """Another took it; ``check`` says so from now on."""
+        self._lost.set()
+
+    # Renewal from the side, see tasks/renewal.py
+
     def kept_alive(self):
-        """Renews from a side thread, on a connection of its own, never beyond the time limit."""
-        done = threading.Event()
+        """Renews until the end of the block, never beyond the time limit."""
+        return kept_alive([self])
 
-        def renew_until_done():
-            times = int(self.kind.time_limit / settings.TEAMDESK_RENEWAL_SECONDS)
-            try:
-                for _ in range(times):
-                    if done.wait(settings.TEAMDESK_RENEWAL_SECONDS):
-                        return
-                    try:
-                        self.renew()
-                    except LeaseLost:
-                        return
-                    except Exception as error:  # noqa: BLE001  the next renewal may succeed
-                        logger.warning("%s was not renewed: %s", self.task, describe(error))
-                        connection.close()
-            finally:
-                connections.close_all()
+    @property
+    def may_be_renewed(self) -> bool:
+        return self._renewals_left > 0 and not self._lost.is_set()
 
-        thread = threading.Thread(target=renew_until_done, name=f"lease {self.task}", daemon=True)
-        thread.start()
-        try:
-            yield self
-        finally:
-            done.set()
-            thread.join(timeout=settings.TEAMDESK_RENEWAL_SECONDS)
+    def counted_renewal(self) -> bool:
+        """May it be renewed? Then that is counted: its handler may run no longer than its limit."""
+        allowed = self.may_be_renewed
+        self._renewals_left -= allowed
+        return allowed
+
+    def renew_if_held(self) -> None:
+        with suppress(LeaseLost):
+            self.renew()
+
+    @staticmethod
+    def _renewals_within(seconds: float) -> int:
+        return int(seconds / settings.TEAMDESK_RENEWAL_SECONDS)
 
     # RUNNING → COMPLETED
 
-    @repeating
+    @repeating(lock_timeouts=True)
     def complete(self, effect: Effect | None = None) -> None:
         """The handler's database effect and COMPLETED, in one transaction.
 
@@ -119,18 +131,13 @@ class Lease:
         """
         if effect:
             effect()
-        ttl = self.kind.result_ttl
-        self._leave(
-            AttemptOutcome.COMPLETED,
-            status=TaskStatus.COMPLETED,
-            finished_at=Now(),
-            expires_at=Now() + ttl() if ttl else None,
-            last_error="",
-        )
+        if record_completed([self]) == 0:
+            self.lose()
+            self.check()
 
     # RUNNING → WAITING, FAILED
 
-    @repeating
+    @repeating(lock_timeouts=True)
     def fail_attempt(self, error: BaseException) -> TaskStatus:
         """What follows from ``error``: another attempt later, or FAILED. Returns the new status.
 
@@ -171,7 +178,7 @@ class Lease:
             self._wait_again(AttemptOutcome.FAILED, text, traceback_of(error), run_at=Now() + wait)
         return TaskStatus.WAITING
 
-    @repeating
+    @repeating(lock_timeouts=True)
     def release(self, reason: str = "worker shut down") -> None:
         """Hand the task back on a clean shutdown: due now, and the attempt is given back.
 
@@ -225,28 +232,5 @@ class Lease:
             execution_id=self.execution_id,
         )
         if mine.update(**changes) == 0:
-            self._lost.set()
+            self.lose()
             self.check()
-
-
-@repeating
-def _claim(task_id: int, run: int, worker: str) -> BackgroundTask | None:
-    execution_id = uuid.uuid4()
-    claimed = BackgroundTask.objects.filter(
-        pk=task_id, run=run, status=TaskStatus.WAITING, run_at__lte=Now()
-    ).update(
-        status=TaskStatus.RUNNING,
-        execution_id=execution_id,
-        attempt=F("attempt") + 1,
-        updated_at=Now(),
-        started_at=Coalesce("started_at", Now()),
-        progress_done=0,
-        progress_total=None,
-    )
-    if not claimed:
-        return None
-    task = BackgroundTask.objects.get(pk=task_id)
-    TaskAttempt.objects.create(
-        task=task, run=run, attempt=task.attempt, execution_id=execution_id, worker=worker[:200]
-    )
-    return task

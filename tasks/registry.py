@@ -3,7 +3,9 @@
 A handler is ``handler(task, lease) -> effect | None``. What it does itself happens outside any
 transaction (calls to the world, chunked work). The effect it returns is a function without
 arguments; the worker runs it in the one transaction that also records COMPLETED, so the database
-effect exists exactly when the task is completed. The four rules:
+effect exists exactly when the task is completed. That transaction may be rolled back and run again
+(after a deadlock, or because a neighbour's effect in the same batch failed), so an effect changes
+nothing but the database, and calling it again after a rollback does the same. The four rules:
 
 1. Idempotent: it may run twice, so it checks its target's state first.
 2. It owns its timeouts: every outside call has one.
@@ -24,6 +26,9 @@ CANARIES = {SHORT: "CANARY_SHORT", LONG: "CANARY_LONG"}
 DEFAULT_LADDER = (60, 300, 1_800, 7_200, 21_600, 86_400)
 # Attempts that a handler may buy with RetryLater before they count again.
 FREE_RETRIES = 100
+# The handlers of a batch begin within this time after its claim. Those that did not are released,
+# so that one which takes its time delays its neighbours no longer than this.
+BATCH_SECONDS = 10
 
 Effect = Callable[[], None]
 
@@ -69,6 +74,10 @@ class Kind:
         result_ttl: returns how long a result is kept after completion; None: it never expires.
         every: makes it a periodic chore: the round inserts one task per slot of this length,
             counted from 1970 in UTC; while the last one is live it inserts none.
+        batch: how many due tasks of this kind may travel in one message, be claimed by one
+            statement and, if all goes well, be completed in one transaction. Only first attempts
+            share. For quick handlers that do nothing outside the database: what one of them did
+            outside waits for its neighbours before it is recorded.
     """
 
     name: str
@@ -78,12 +87,17 @@ class Kind:
     ladder: tuple[float, ...] = DEFAULT_LADDER
     result_ttl: Callable[[], timedelta] | None = None
     every: timedelta | None = None
+    batch: int = 1
 
     def __post_init__(self):
         if self.every is not None and self.every < timedelta(seconds=1):
             raise ValueError(f"Kind {self.name}: a slot of {self.every} is shorter than a second.")
         if self.queue not in QUEUES:  # nobody would consume it, and no round could judge it
             raise ValueError(f"Kind {self.name}: {self.queue!r} is none of the queues {QUEUES}.")
+        if self.batch < 1:
+            raise ValueError(f"Kind {self.name}: a batch of {self.batch}.")
+        if self.batch > 1 and not self.ladder:  # a neighbour that kills the worker would fail it
+            raise ValueError(f"Kind {self.name}: in a batch a task needs more than one attempt.")
 
     @property
     def max_attempts(self) -> int:

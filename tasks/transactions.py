@@ -2,18 +2,18 @@
 
 import functools
 import random
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from time import sleep
 
 import psycopg
 from django.conf import settings
 from django.db import InterfaceError, InternalError, OperationalError, connection, transaction
 
-_SERIALIZATION_FAILURE, _DEADLOCK = "40001", "40P01"
+_SERIALIZATION_FAILURE, _DEADLOCK, _LOCK_NOT_AVAILABLE = "40001", "40P01", "55P03"
 # What a lost connection raises: InternalError when PostgreSQL ended a session that stood still
 # within a transaction, as a frozen process finds when it wakes.
 LOST_OR_IN_CONFLICT = (OperationalError, InterfaceError, InternalError)
-_TRIES = 5
+_TRIES, _LOCK_TRIES = 5, 3
 # What PostgreSQL says as it goes, ends a session or comes back. Without a code: it said nothing.
 _GONE = {None, "57P01", "57P02", "57P03", "25P03"}
 # Before each repetition after a lost connection: a restart of PostgreSQL takes a moment, and giving
@@ -41,20 +41,30 @@ def answering_within(milliseconds: int):
         yield
 
 
-def repeating(work):
+def repeating(work=None, *, in_transaction: bool = True, lock_timeouts: bool = False):
     """Decorator: run ``work`` in a transaction; again on a deadlock, a serialization failure or a
     lost connection, at most five times.
 
     For the task side only: its writes are guarded, so a repetition is harmless. Business
     transactions let these errors reach their caller.
+
+    Args:
+        in_transaction: False for work of one statement, which is a transaction by itself.
+        lock_timeouts: again also when a lock was not to be had in time, at most three times: giving
+            up a finish costs a whole attempt, waiting for a claim only holds up others.
     """
+    if work is None:
+        return functools.partial(
+            repeating, in_transaction=in_transaction, lock_timeouts=lock_timeouts
+        )
 
     @functools.wraps(work)
     def repeat(*args, **kwargs):
         for attempt in range(1, _TRIES + 1):
             used = None
             try:
-                with transaction.atomic():
+                with transaction.atomic() if in_transaction else nullcontext():
+                    connection.ensure_connection()
                     used = connection.connection
                     return work(*args, **kwargs)
             except LOST_OR_IN_CONFLICT as error:
@@ -66,7 +76,7 @@ def repeating(work):
                 elif _is_conflict(error):
                     # Apart from each other, or the same ones meet again.
                     sleep(random.uniform(0, 0.01 * 4**attempt))  # noqa: S311  no secret
-                else:
+                elif not (lock_timeouts and attempt < _LOCK_TRIES and _is_lock_timeout(error)):
                     raise
         raise AssertionError("unreachable")
 

@@ -1,105 +1,121 @@
 """What a Celery worker runs: claim, handler, finish. The one Celery task of TeamDesk."""
 
-import contextlib
 import logging
+from collections.abc import Sequence
 
-from billiard.common import terminate_handler_fired
 from celery import shared_task, signals
 from django.db import close_old_connections, connections
 from django.db.backends.signals import connection_created
 
 from tasks import patience, queue, registry
+from tasks.batch import Batch
+from tasks.claim import claim
 from tasks.errors import describe
-from tasks.lease import Lease, LeaseLost
+from tasks.lease import Lease
 from tasks.models import BackgroundTask, TaskStatus
 from tasks.transactions import LOST_OR_IN_CONFLICT, is_lost_database, set_session_limits
 
 logger = logging.getLogger(__name__)
 
+Job = tuple[int, int]  # task id, run
+
 
 @shared_task(name=queue.EXECUTE, bind=True, ignore_result=True)
-def execute(self, task_id: int, run: int, published_at: int = 0) -> None:
+def execute(self, published_at: int = 0, **jobs) -> None:
     close_old_connections()
-    run_job(task_id, run, self.request.id or "", published_at, self.request.hostname or "")
+    run_jobs(queue.jobs_of(jobs), self.request.id or "", published_at, self.request.hostname or "")
 
 
 def run_job(
     task_id: int, run: int, message: str = "", published_at: int = 0, worker: str = ""
 ) -> TaskStatus | None:
-    """Run one job to the end of its attempt. Returns the status it left the task in, or None when
-    the claim was refused or the lease was lost: both are normal life, not errors."""
-    job = f"{task_id}:{run}"
+    """``run_jobs`` for one."""
+    (status,) = run_jobs([(task_id, run)], message, published_at, worker)
+    return status
+
+
+def run_jobs(
+    jobs: Sequence[Job], message: str = "", published_at: int = 0, worker: str = ""
+) -> list[TaskStatus | None]:
+    """Run the jobs of a message to the end of their attempts.
+
+    Returns for each the status it was left in, or None when its claim was refused or its lease was
+    lost: both are normal life, not errors.
+    """
+    jobs = list(dict.fromkeys(jobs))  # twice in a message is once
+    names = [_name(job) for job in jobs]
     try:
-        lease = _claim(task_id, run, message, published_at, worker)
+        # Several: past rows that others hold, so that nobody waits for a neighbour's row.
+        tasks = claim(jobs, worker, past_held_rows=len(jobs) > 1)
     except LOST_OR_IN_CONFLICT as error:
         # The database was out of reach, or someone holds the row for long. No attempt began and
         # none is charged: the queue is done with this message, and the dispatcher sends another.
-        logger.warning("Task %s could not be claimed: %s", job, describe(error))
-        queue.mark_ended(job, message)
-        return None
-    if lease is None:
-        return None
-    queue.mark_claimed(job, message, lease.task.attempt)
+        logger.warning("Tasks %s could not be claimed: %s", " ".join(names), describe(error))
+        queue.mark_ended(names, message)
+        return [None] * len(jobs)
+    claimed = {(task.pk, task.run) for task in tasks}
+    held = _refused([job for job in jobs if job not in claimed], message, published_at)
+    statuses: dict[str, TaskStatus | None] = dict.fromkeys(names)
+    if tasks:
+        statuses |= _run(tasks, message, published_at)
+    # At last those whose rows others held: each alone, waiting for its own row.
+    for job in held if len(jobs) > 1 else ():
+        statuses[_name(job)] = run_job(*job, message, published_at, worker)
+    return list(statuses.values())
+
+
+def _run(tasks: list[BackgroundTask], message: str, published_at: int) -> dict[str, TaskStatus]:
+    names = [task.job_id for task in tasks]
+    kind = registry.kind(tasks[0].kind)
+    begins_within = registry.BATCH_SECONDS if len(tasks) > 1 else 0
+    leases = [Lease(task, begins_within) for task in tasks]
+    attempts = {task.job_id: task.attempt for task in tasks}
+    queue.mark_claimed(attempts, message, kind.queue, published_at)
     try:
-        return _run(lease)
-    except LeaseLost as lost:
-        logger.warning("%s", lost)
-        return None
+        return Batch(leases).run()
     finally:
-        queue.mark_ended(job, message)
+        queue.mark_ended(names, message)
 
 
-def _claim(task_id: int, run: int, message: str, published_at: int, worker: str) -> Lease | None:
-    job = f"{task_id}:{run}"
-    task = BackgroundTask.objects.filter(pk=task_id).only("kind").first()
-    if task is None:
-        logger.info(
-            "Task %s does not exist: its transaction was rolled back or it was deleted", job
-        )
-        queue.mark_ended(job, message)
-        return None
-    queue.mark_started(job, message, registry.kind(task.kind).queue, published_at)
-    lease = Lease.claim(task_id, run, worker)
-    if lease is None:
-        _refused(task_id, run, message)
-    return lease
-
-
-def _run(lease: Lease) -> TaskStatus:
+def _refused(jobs: list[Job], message: str, published_at: int) -> list[Job]:
+    """Set the records right after refused claims; the ledger says why they were refused. Returns
+    those that are waiting and due: another holds their rows, or did a moment ago."""
+    if not jobs:
+        return []
     try:
-        with lease.kept_alive():
-            effect = lease.kind.handler(lease.task, lease)
-            lease.check()
-            lease.complete(effect)
-        return TaskStatus.COMPLETED
-    except LeaseLost:
-        raise
-    except SystemExit as leaving:
-        # The pool ends its process: past the hard time limit, or when the grace time of a shutdown
-        # is over. Anyone else's SystemExit is a failure like any other.
-        if not (lease.is_past_time_limit or terminate_handler_fired()):
-            return lease.fail_attempt(leaving)
-        with contextlib.suppress(LeaseLost):  # taken already; the process ends all the same
-            if lease.is_past_time_limit:
-                limit = f"It ran longer than its time limit of {lease.kind.time_limit:g} s."
-                lease.fail_attempt(TimeoutError(limit))
-            else:
-                lease.release()
-        raise
-    except KeyboardInterrupt:
-        raise  # of a person at a console; a pool's processes are deaf to it
-    except BaseException as error:  # noqa: BLE001  whatever a handler raises is its attempt's result
-        logger.warning("%s attempt %d failed: %s", lease.task, lease.task.attempt, describe(error))
-        return lease.fail_attempt(error)
+        rows = BackgroundTask.objects.with_is_due().in_bulk([task_id for task_id, _ in jobs])
+    except LOST_OR_IN_CONFLICT as error:
+        logger.warning("Why %s were not claimed is unknown: %s", jobs, describe(error))
+        queue.mark_ended([_name(job) for job in jobs], message)
+        return []
+    ended, started, held = [], [], []
+    for task_id, run in jobs:
+        task = rows.get(task_id)
+        if task is None:
+            logger.info(
+                "Task %s:%s does not exist: its transaction was rolled back or it was deleted",
+                task_id,
+                run,
+            )
+        if task is None or task.run != run or task.is_terminal:
+            ended.append((task_id, run))
+        elif task.status != TaskStatus.WAITING:
+            started.append((task_id, run))
+        elif not task.is_due:
+            queue.mark_delayed(task, message)
+        else:
+            held.append((task_id, run))
+    for task in list(rows.values())[:1]:
+        queue.mark_started(
+            [_name(job) for job in started], message, registry.kind(task.kind).queue, published_at
+        )
+    if ended:
+        queue.mark_ended([_name(job) for job in ended], message)
+    return held
 
 
-def _refused(task_id: int, run: int, message: str) -> None:
-    """Set the record right after a refused claim; the ledger says why it was refused."""
-    task = BackgroundTask.objects.with_is_due().filter(pk=task_id, run=run).first()
-    if task and task.status == TaskStatus.WAITING and not task.is_due:
-        queue.mark_delayed(task)
-    elif task is None or task.is_terminal:
-        queue.mark_ended(f"{task_id}:{run}", message)
+def _name(job: Job) -> str:
+    return f"{job[0]}:{job[1]}"
 
 
 # --- The worker's processes -----------------------------------------------------------------------
@@ -119,6 +135,6 @@ def _record_failure(sender=None, task_id=None, exception=None, args=None, kwargs
     database that was lost is no failure of the job: its lease runs out, and it goes on."""
     if is_lost_database(exception):
         return
-    if getattr(sender, "name", "") == queue.EXECUTE and kwargs and "task_id" in kwargs:
-        job = f"{kwargs['task_id']}:{kwargs['run']}"
-        queue.mark_failed(job, task_id or "", describe(exception))
+    if getattr(sender, "name", "") == queue.EXECUTE and kwargs:
+        jobs = [_name(job) for job in queue.jobs_of(kwargs)]
+        queue.mark_failed(jobs, task_id or "", describe(exception))

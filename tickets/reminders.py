@@ -5,7 +5,7 @@ from tickets.models import Ticket, User
 from tickets.models.reminding import REMINDER
 
 
-@handles(REMINDER, queue=SHORT, time_limit=60)
+@handles(REMINDER, queue=SHORT, time_limit=60, batch=50)
 def deliver_reminder(task, lease):
     """Nothing happens outside the effect: it only reads and writes the database."""
 

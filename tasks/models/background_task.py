@@ -1,9 +1,11 @@
 """The ledger: outbox and job record in one table. ARCHITECTURE.md draws its arrows."""
 
+import json
 import logging
+from collections.abc import Sequence
 
 from django.conf import settings
-from django.db import IntegrityError, models, transaction
+from django.db import IntegrityError, connection, models, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
@@ -168,6 +170,20 @@ class BackgroundTask(models.Model):
     def __str__(self):
         return f"{self.kind} {self.pk}:{self.run}"
 
+    # Reading
+
+    @classmethod
+    def columns(cls) -> list[str]:
+        """The table's columns in the order that ``from_row`` takes them."""
+        return [field.column for field in cls._meta.concrete_fields]
+
+    @classmethod
+    def from_row(cls, row: Sequence) -> "BackgroundTask":
+        """A task from a row that a cursor read: what ``raw`` does at five times the price."""
+        row = list(row)
+        row[_PAYLOAD] = json.loads(row[_PAYLOAD])
+        return cls.from_db(connection.alias, None, row)
+
     # Questions
 
     @property
@@ -237,3 +253,6 @@ class BackgroundTask(models.Model):
             logger.info("%s is run again for %s", self, by)
             fast_path.hand_over_on_commit(self.pk)
         return changed == 1
+
+
+_PAYLOAD = BackgroundTask.columns().index("payload")

@@ -5,7 +5,7 @@ import re
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import models, transaction
+from django.db import connection, models, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
@@ -16,6 +16,7 @@ from .task_attempt import AttemptOutcome, TaskAttempt
 from .task_status import LIVE, TaskStatus
 
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # in JSON, where a backslash is written as two
+_NOTHING = "{}"
 PAYLOAD_LIMIT = 16 * 1024  # bytes of JSON; a payload carries ids, not objects
 
 # bulk_create cannot name a partial index, and DO NOTHING would lose the work of a caller whose
@@ -31,7 +32,7 @@ VALUES
      %(ticket)s, %(team)s, %(owner)s, %(reminder_revision)s, 0, '', %(request_id)s)
 ON CONFLICT (dedup_key) WHERE status IN ('WAITING', 'RUNNING')
 DO UPDATE SET dedup_key = EXCLUDED.dedup_key
-RETURNING *
+RETURNING {columns}
 """
 
 
@@ -105,21 +106,23 @@ class BackgroundTaskQuerySet(Prunable, models.QuerySet):
             ValueError: the payload is no JSON object, too large or not storable, or ``run_at`` is
                 no such moment.
         """
-        task = self.raw(
-            _INSERT,
-            {
-                "kind": kind,
-                "max_attempts": registry.known_kind(kind).max_attempts,
-                "run_at": run_at and registry.moment(run_at),
-                "dedup_key": dedup_key,
-                "payload": _encode(payload or {}),
-                "ticket": getattr(ticket, "pk", ticket),
-                "team": getattr(team, "pk", team),
-                "owner": getattr(owner, "pk", owner),
-                "reminder_revision": reminder_revision,
-                "request_id": correlation.request_id.get(),
-            },
-        )[0]
+        with connection.cursor() as cursor:
+            cursor.execute(
+                _INSERT.format(columns=", ".join(self.model.columns())),
+                {
+                    "kind": kind,
+                    "max_attempts": registry.known_kind(kind).max_attempts,
+                    "run_at": run_at and registry.moment(run_at),
+                    "dedup_key": dedup_key,
+                    "payload": _encode(payload) if payload else _NOTHING,
+                    "ticket": getattr(ticket, "pk", ticket),
+                    "team": getattr(team, "pk", team),
+                    "owner": getattr(owner, "pk", owner),
+                    "reminder_revision": reminder_revision,
+                    "request_id": correlation.request_id.get(),
+                },
+            )
+            task = self.model.from_row(cursor.fetchone())
         if fast_path_wanted:
             fast_path.hand_over_on_commit(task.pk)
         return task

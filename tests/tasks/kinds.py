@@ -76,3 +76,24 @@ def fails(task, lease):
 @handles("HOPELESS")
 def hopeless(task, lease):
     raise PermanentFailure("The address does not exist.")
+
+
+@handles("QUICK_NOTE", time_limit=60, ladder=(60, 300), batch=10)
+def quick_note(task, lease):
+    """Notes that travel together. ``payload["does"]``: what this one does otherwise."""
+    does = task.payload.get("does")
+    if does == "fails":
+        raise ConnectionError("the printer is on fire")
+    if does == "is hopeless":
+        raise PermanentFailure("The address does not exist.")
+    if does == "kills its worker":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if does == "is slow":
+        return slow(task, lease)
+
+    def effect():
+        write_note(task)
+        if does == "has a bad effect":
+            raise ValueError("after the write")
+
+    return effect

@@ -159,7 +159,7 @@ def test_a_failed_record_of_a_recovered_attempt_waits_on_the_ladder(notes, empty
     dispatch_once()
     message = queue.view_of([task]).records[task.pk].message
     lease = Lease.claim(task.pk, 0)
-    queue.mark_claimed(task.job_id, message, lease.task.attempt)
+    queue.mark_claimed({task.job_id: lease.task.attempt}, message)
     queue.mark_failed(task.job_id, message, "WorkerLostError: signal 9")
     BackgroundTask.objects.update(updated_at=Now() - timedelta(seconds=121))
     assert dispatch_once().recovered == 1
@@ -330,7 +330,7 @@ def test_a_publish_of_uncertain_fate_is_neither_recorded_nor_stamped(
     def broken(*args, **kwargs):
         raise queue.QueueUnreachable("cut in the middle")
 
-    monkeypatch.setattr(queue, "_publish", broken)
+    monkeypatch.setattr("tasks.queue.handing.publish", broken)
     with pytest.raises(RoundFault):
         dispatch_once()
     task.refresh_from_db()

@@ -9,7 +9,7 @@ import pytest
 
 from tasks import queue, scripts
 from tasks.models import BackgroundTask
-from tasks.queue import QueueUnreachable
+from tasks.queue import QueueUnreachable, handing
 from tasks.records import Record, State, Verdict, View, judge, microseconds
 from tasks.registry import handles
 from tests import services
@@ -175,7 +175,7 @@ def test_the_workers_marks_go_forward(task):
     message = published(task)
     for mark, state in (
         (lambda: queue.mark_started(task.job_id, message, "short", 5), State.ACTIVE),
-        (lambda: queue.mark_claimed(task.job_id, message, 1), State.ACTIVE),
+        (lambda: queue.mark_claimed({task.job_id: 1}, message), State.ACTIVE),
         (lambda: queue.mark_failed(task.job_id, message, "boom"), State.FAILED),
         (lambda: queue.mark_ended(task.job_id, message), State.COMPLETED),
     ):
@@ -202,12 +202,11 @@ def test_a_worker_that_ends_before_the_publisher_records_is_not_undone(task, emp
     """The publisher records after publishing; a fast worker may be done by then."""
     message = published(task)
     queue.mark_ended(task.job_id, message)
-    with queue._redis() as client:
-        scripts.RECORD_PUBLISHED(
-            client=client,
-            keys=[f"teamdesk:job:{task.job_id}", "teamdesk:delayed"],
-            args=[message, 1, 1, 100, task.job_id],
-        )
+    scripts.RECORD_PUBLISHED(
+        client=empty_queue,
+        keys=["teamdesk:delayed", f"teamdesk:job:{task.job_id}"],
+        args=[message, 1, 100, 1, task.job_id],
+    )
     assert found(task).state == State.COMPLETED
 
 
@@ -285,13 +284,13 @@ def test_a_silent_redis_ends_a_conversation_in_time(task, silent_redis):
 
 
 def test_many_cancels_wait_for_a_silent_redis_once(task, silent_redis, monkeypatch):
-    asked, original = [], queue._redis
+    asked, original = [], handing.conversation
 
     def counted(*args):
         asked.append(args)
         return original(*args)
 
-    monkeypatch.setattr(queue, "_redis", counted)
+    monkeypatch.setattr(handing, "conversation", counted)
     for job in range(5):
         queue.forget([f"{job}:0"])
     assert len(asked) == 1
@@ -302,5 +301,5 @@ def test_an_absent_redis_is_an_error_of_its_own(task, settings):
     with pytest.raises(QueueUnreachable):
         queue.view_of([task])
     queue.mark_started(task.job_id, "m", "short", 1)  # a worker goes on without
-    queue.mark_delayed(task)
+    queue.mark_delayed(task, "m")
     queue.forget([task.job_id])

@@ -67,7 +67,7 @@ def test_it_finishes_what_is_nearly_done_when_it_is_shut_down(processes, notes, 
 def test_a_hung_handler_frees_its_process_and_fails_its_attempt(
     processes, notes, wait_until, monkeypatch
 ):
-    monkeypatch.setattr("tasks.queue.HARD_LIMIT_MARGIN_SECONDS", 0.5)
+    monkeypatch.setattr("tasks.queue.publishing.HARD_LIMIT_MARGIN_SECONDS", 0.5)
     processes.worker()
     task = enqueue("HANGS")
     dispatch_once()
