@@ -1,8 +1,10 @@
 """The rules of a handler, held for every registered kind: a new kind needs a scenario here.
 
 1. It may run twice. 2. It ends by itself when its world stalls. 3. Its failures are not swallowed.
+The same holds when tasks of a kind run as a group, whether or not its policy lets them today.
 """
 
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -12,11 +14,11 @@ from django.db.backends.signals import connection_created
 from django.db.models.functions import Now
 
 from exports.models import Export
-from tasks import registry, transactions
+from tasks import batch, completion, registry, transactions
 from tasks.lease import Lease, LeaseLost
 from tasks.models import BackgroundTask, TaskStatus
 from tasks.transactions import set_session_limits
-from tasks.worker import run_job
+from tasks.worker import run_job, run_jobs
 from tickets.models import Notification, Ticket
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -84,6 +86,16 @@ WITHOUT_EFFECT = {"CANARY_SHORT", "CANARY_LONG", "PRUNE"}
 @pytest.fixture(params=sorted(SCENARIOS))
 def scenario(request, alice, bob, support):
     return SCENARIOS[request.param](alice, bob, support)
+
+
+@pytest.fixture
+def neighbour(scenario, alice, bob, support):
+    """Another task of the same kind."""
+    return type(scenario)(alice, bob, support)
+
+
+def jobs(*scenarios):
+    return [(scenario.task.pk, 0) for scenario in scenarios]
 
 
 def status(scenario):
@@ -166,7 +178,8 @@ def _lock_tickets():
         cursor.execute("LOCK TABLE tickets_ticket IN ACCESS EXCLUSIVE MODE")
 
 
-def test_its_failure_is_not_swallowed(scenario):
+@contextmanager
+def refused(scenario):
     """PostgreSQL refuses the effect."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -178,12 +191,71 @@ def test_its_failure_is_not_swallowed(scenario):
             "EXECUTE FUNCTION refuse()"
         )
     try:
-        assert run_job(scenario.task.pk, 0) == TaskStatus.WAITING
+        yield
     finally:
         with connection.cursor() as cursor:
             cursor.execute("DROP FUNCTION refuse CASCADE")
+
+
+def test_its_failure_is_not_swallowed(scenario):
+    with refused(scenario):
+        assert run_job(scenario.task.pk, 0) == TaskStatus.WAITING
     assert scenario.effects() == 0
     assert "the bell is broken" in BackgroundTask.objects.get(pk=scenario.task.pk).last_error
+
+
+def test_it_does_its_work_beside_a_neighbour(scenario, neighbour, groups):
+    assert run_jobs(jobs(scenario, neighbour)) == [TaskStatus.COMPLETED] * 2
+    assert groups == ["together"]
+    assert scenario.effects() == 2 * scenario.expected
+
+
+def test_its_effect_may_run_again_after_its_group_was_rolled_back(scenario, neighbour, groups):
+    """The neighbour is cancelled when all is written: nothing of the group stays."""
+    groups.before_commit = lambda: BackgroundTask.objects.filter(pk=neighbour.task.pk).cancel()
+    assert run_jobs(jobs(scenario, neighbour)) == [TaskStatus.COMPLETED, None]
+    assert groups == ["alone"]
+    assert scenario.effects() == scenario.expected
+
+
+def test_failures_in_a_group_are_each_tasks_own(scenario, neighbour, groups):
+    with refused(scenario):
+        assert run_jobs(jobs(scenario, neighbour)) == [TaskStatus.WAITING] * 2
+    assert groups == ["alone"]
+    assert scenario.effects() == 0
+    for each in (scenario, neighbour):
+        task = BackgroundTask.objects.get(pk=each.task.pk)
+        assert "the bell is broken" in task.last_error
+        assert task.attempts.get().outcome == "failed"
+
+
+class Groups(list):
+    """How each group ended; what happens when its effects are written and not yet committed."""
+
+    before_commit = staticmethod(lambda: None)
+
+
+@pytest.fixture
+def groups(monkeypatch, actor):
+    seen, other = Groups(), actor("other")
+    complete, record = batch.complete_together, completion.record_completed
+
+    def complete_together(finished):
+        try:
+            complete(finished)
+        except Exception:
+            seen.append("alone")
+            raise
+        seen.append("together")
+
+    def record_completed(leases):
+        if len(leases) > 1:
+            other.do(seen.before_commit)
+        return record(leases)
+
+    monkeypatch.setattr(batch, "complete_together", complete_together)
+    monkeypatch.setattr(completion, "record_completed", record_completed)
+    return seen
 
 
 def test_what_it_was_about_may_be_gone(scenario):

@@ -105,11 +105,11 @@ def _producer(patience: float):
     try:
         yield producer
     except BaseException:
-        with suppress(Exception):
-            producer.connection.collapse()
+        with suppress(KombuError, redis.RedisError, OSError):
+            producer.connection.release()
         raise
     if len(kept) == _KEPT:
-        producer.connection.collapse()
+        producer.connection.release()
     else:
         kept.append(producer)
 

@@ -303,3 +303,35 @@ def test_an_absent_redis_is_an_error_of_its_own(task, settings):
     queue.mark_started(task.job_id, "m", "short", 1)  # a worker goes on without
     queue.mark_delayed(task, "m")
     queue.forget([task.job_id])
+
+
+@pytest.mark.parametrize("place", ["job", "watermark"])
+def test_a_key_of_another_type_counts_as_none_and_is_replaced(task, empty_queue, place):
+    """One such key would stop every round that meets it."""
+    strange = {"job": f"teamdesk:job:{task.job_id}", "watermark": "teamdesk:watermark:short"}[place]
+    for put_back in (
+        lambda: queue.mark_started(task.job_id, "m", "short", 5),
+        lambda: queue.add([task]),
+        lambda: queue.mark_delayed(task, "m"),
+    ):
+        empty_queue.delete(strange)
+        empty_queue.lpush(strange, "what")
+        assert found(task) is None or place == "watermark"
+        assert queue.view_of([task]).watermarks["short"] in (0, 5)
+        put_back()
+        assert found(task) is not None
+
+
+def test_an_early_job_goes_back_only_while_no_other_message_is_out(task, empty_queue):
+    old, new = published(task), published(task)
+    queue.mark_delayed(task, old)
+    assert (found(task).state, found(task).message) == (State.WAITING, new)
+    assert empty_queue.zcard("teamdesk:delayed") == 0
+    queue.mark_delayed(task, new)
+    assert found(task).state == State.DELAYED
+    assert empty_queue.zcard("teamdesk:delayed") == 1
+
+
+def test_an_early_job_without_a_record_goes_back(task, empty_queue):
+    queue.mark_delayed(task, "m")
+    assert found(task).state == State.DELAYED

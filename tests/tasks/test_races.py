@@ -7,7 +7,7 @@ import pytest
 from django.db import connection, connections, transaction
 from django.db.models.functions import Now
 
-from tasks import queue, recovery
+from tasks import queue, recovery, transactions
 from tasks.dispatcher import dispatch_once
 from tasks.lease import Lease, LeaseLost
 from tasks.models import BackgroundTask, TaskStatus
@@ -288,3 +288,44 @@ def test_a_row_that_another_holds_is_published_but_not_stamped(task, actor, empt
     assert dispatch_once().enqueued == 0  # its record says that it is on its way
     assert empty_queue.llen("short") == 1
     assert reread(task).dispatched_at is not None
+
+
+def test_a_finish_waits_for_a_row_that_another_holds_for_long(task, actor, notes, monkeypatch):
+    """Giving up at the first lock timeout would cost the whole attempt."""
+    monkeypatch.setattr(transactions, "_LOCK_TRIES", 1_000)
+    monkeypatch.setattr(transactions, "_TRIES", 1_000)
+    editor, worker = actor("editor"), actor("worker")
+    lease = worker.do(Lease.claim, task.pk, 0)
+    worker.do(_set_lock_timeout)
+    editor.begin()
+    editor.do(lambda: BackgroundTask.objects.select_for_update().get(pk=task.pk).pk)
+    tried, go_on = [], threading.Event()
+
+    def effect():
+        write_note(task)
+        tried.append(task.pk)
+        if len(tried) == 3:
+            go_on.set()
+
+    finish = worker.start(lease.complete, effect)
+    assert go_on.wait(30)
+    editor.commit()
+    finish.result(30)
+    assert reread(task).status == TaskStatus.COMPLETED
+    assert notes(task) == 1
+
+
+def test_a_claim_gives_up_a_row_that_another_holds_for_long(task, actor):
+    """It would only hold up other work: the dispatcher sends the task again."""
+    editor, worker = actor("editor"), actor("worker")
+    worker.do(_set_lock_timeout)
+    editor.begin()
+    editor.do(lambda: BackgroundTask.objects.select_for_update().get(pk=task.pk).pk)
+    assert worker.do(run_job, task.pk, 0) is None
+    editor.commit()
+    assert reread(task).attempt == 0
+
+
+def _set_lock_timeout():
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '50ms'")
