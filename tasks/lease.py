@@ -62,7 +62,7 @@ class Lease:
 
     # RUNNING → RUNNING
 
-    @repeating
+    @repeating(in_transaction=False)
     def renew(self) -> None:
         """Raises LeaseLost."""
         self._update(updated_at=Now())
@@ -79,7 +79,7 @@ class Lease:
             )
         self._show(done, F("progress_total") if total is None else total)
 
-    @repeating
+    @repeating(in_transaction=False)
     def _show(self, done, total) -> None:
         self._update(updated_at=Now(), progress_done=done, progress_total=total)
 

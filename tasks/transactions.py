@@ -102,7 +102,15 @@ def _is_said_by_database(error: BaseException) -> bool:
 
 
 def _is_conflict(error: BaseException) -> bool:
-    return getattr(error.__cause__, "sqlstate", None) in (_SERIALIZATION_FAILURE, _DEADLOCK)
+    return _state(error) in (_SERIALIZATION_FAILURE, _DEADLOCK)
+
+
+def _is_lock_timeout(error: BaseException) -> bool:
+    return _state(error) == _LOCK_NOT_AVAILABLE
+
+
+def _state(error: BaseException) -> str | None:
+    return getattr(error.__cause__, "sqlstate", None)
 
 
 def _is_lost(used) -> bool:

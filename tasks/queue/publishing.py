@@ -92,7 +92,7 @@ def _send(producer, message: str, group: list, at: int) -> None:
 @contextmanager
 def _producer(patience: float):
     """A kept producer. It serves one thread at a time; one that met an error is not kept."""
-    kept = _kept[(os.getpid(), settings.CELERY_BROKER_URL, patience)]
+    kept = _kept[(os.getpid(), current_app.conf.broker_write_url, patience)]
     try:
         producer = kept.pop()
     except IndexError:

@@ -111,7 +111,7 @@ def test_out_of_reach_to_the_end_is_left_to_recovery_and_not_said_to_have_failed
     dispatch_once()
     message = queue.view_of([task]).records[task.pk].message
     lease = Lease.claim(task.pk, 0)
-    queue.mark_claimed(task.job_id, message, lease.task.attempt)
+    queue.mark_claimed({task.job_id: lease.task.attempt}, message)
     lost = OperationalError("server closed the connection unexpectedly")
     lost.__cause__ = errors.OperationalError()
     named = {"task_id": task.pk, "run": 0}

@@ -12,7 +12,6 @@ from django.db.backends.signals import connection_created
 from django.db.models import F
 from django.db.models.functions import Now
 
-from tasks import queue
 from tasks.dispatcher import Report
 from tasks.management.commands import dispatch_once as command
 from tasks.models import BackgroundTask, DispatcherStatus
@@ -123,7 +122,7 @@ def test_a_limit_counts_what_is_promoted(notes, capsys, empty_queue):
     BackgroundTask.objects.update(run_at=Now() - timedelta(seconds=1))
     past = BackgroundTask.objects.first().run_at.timestamp() * 1_000_000
     for task in BackgroundTask.objects.all():
-        empty_queue.zadd(queue._DELAYED, {task.job_id: past})
+        empty_queue.zadd("teamdesk:delayed", {task.job_id: past})
     capsys.readouterr()
     assert handed_over(capsys, "--limit=2") == (0, 0, 2)
     assert handed_over(capsys, "--limit=2") == (0, 0, 1)
@@ -135,7 +134,7 @@ def test_what_needs_no_hand_over_does_not_use_the_limit_up(notes, capsys, empty_
     call_command("dispatch_once")
     BackgroundTask.objects.update(dispatched_at=F("dispatched_at") - timedelta(hours=1))
     lost = BackgroundTask.objects.last()
-    empty_queue.delete(queue._record(lost.job_id))
+    empty_queue.delete(f"teamdesk:job:{lost.job_id}")
     capsys.readouterr()
     assert handed_over(capsys, "--limit=1") == (0, 1, 0)
 
