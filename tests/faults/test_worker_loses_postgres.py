@@ -115,9 +115,7 @@ def test_who_gave_up_waiting_can_change_nothing_afterwards(
     assert is_as_the_other_left_it(task, notes)
 
 
-def test_a_claim_that_never_arrives_costs_nothing(
-    first, postgres_proxy, notes, monkeypatch
-):
+def test_a_claim_that_never_arrives_costs_nothing(first, postgres_proxy, notes, monkeypatch):
     monkeypatch.setattr(PatientConnection, "patience", 0.3)
     task = enqueue("NOTE")
     postgres_proxy.silence_at(b"SET status = 'RUNNING'")  # one statement, a transaction by itself
