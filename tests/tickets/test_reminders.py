@@ -332,18 +332,12 @@ def test_two_who_set_the_date_at_once_leave_one_reminder(
 
 @pytest.mark.django_db(transaction=True)
 def test_a_failed_delivery_tells_nobody_and_is_tried_again(overdue, monkeypatch):
-    from tasks.lease import Lease
-
-    leave = Lease._leave
-
-    def fail_once(self, *args, **changes):
-        if changes.get("status") == TaskStatus.COMPLETED:
-            raise RuntimeError("the disk is full")
-        return leave(self, *args, **changes)
+    def fail(leases):
+        raise RuntimeError("the disk is full")
 
     task = reminder_of(overdue)
     with monkeypatch.context() as fault:
-        fault.setattr(Lease, "_leave", fail_once)
+        fault.setattr("tasks.lease.record_completed", fail)
         assert run(task) == TaskStatus.WAITING
     assert reminded() == []
     BackgroundTask.objects.filter(pk=task.pk).update(run_at=timezone.now())
