@@ -130,6 +130,9 @@ def _soak(options, stage: Stage) -> tuple[dict, list[str]]:
         "recoveries": len(recoveries),
         "… without a cause of ours": sum(each.cause is None for each in recoveries),
         "longest recovery": round(max((each.seconds for each in recoveries), default=0), 1),
+        "… with other outages": round(
+            max((each.gross_seconds for each in recoveries), default=0), 1
+        ),
         "allowed for a recovery": round(allowed, 1),
         "longest round": rounds.longest,
         "longest start-up": round(stage.start_up_seconds, 1),
@@ -163,7 +166,7 @@ def _options():
     parser.add_argument("--keep", action="store_true", help="logs, journal and ledger in any case")
     parser.add_argument("--json", type=Path, help="a file for the figures")
     parser.add_argument(
-        "--pause", type=float, default=0.25, help="seconds between a load's actions"
+        "--pause", type=float, default=0.35, help="seconds between a load's actions"
     )
     parser.add_argument(
         "--monkey-pause", type=float, default=3.0, help="seconds between its actions"

@@ -91,22 +91,19 @@ def breaches(before) -> list[str]:
 
 @dataclass(frozen=True)
 class Recovery:
-    """A lease that expired: ``seconds`` from the kill or freeze to the release, without the time in
-    which services or beats were themselves down because of another action."""
+    """A lease that expired: ``gross_seconds`` from the kill or freeze to the release, and
+    ``seconds`` without the time in which no rounds could run because of other actions."""
 
     attempt: str
     cause: Action | None
     seconds: float
+    gross_seconds: float
 
 
 def recoveries(actions: list[Action], stage: Stage) -> list[Recovery]:
     """Every lease that ran out. The cause is the last action upon its worker, or upon PostgreSQL,
     that is old enough to be it."""
-    outages = [
-        outage
-        for member in (stage.postgres, stage.valkey, *stage.beats)
-        for outage in member.outages
-    ]
+    outages = _times_without_rounds(stage)
     found = []
     for attempt in TaskAttempt.objects.filter(outcome="lease_expired").order_by("id"):
         started, released = attempt.started_at.timestamp(), attempt.finished_at.timestamp()
@@ -122,9 +119,21 @@ def recoveries(actions: list[Action], stage: Stage) -> list[Recovery]:
         ]
         cause = causes[-1] if causes else None
         since = cause.at if cause else released - LEASE_SECONDS
-        seconds = released - since - _overlap(since, released, outages)
-        found.append(Recovery(str(attempt), cause, seconds))
+        gross = released - since
+        net = gross - _overlap(since, released, outages)
+        found.append(Recovery(str(attempt), cause, net, gross))
     return found
+
+
+def _times_without_rounds(stage: Stage) -> list[tuple[float, float]]:
+    """Without PostgreSQL, or with a Valkey that a round waits for; with a frozen beat, which may
+    hold the round's lock; and without any beat."""
+    one, other = stage.beats
+    times = [*stage.postgres.outages, *stage.valkey.outages, *one.freezes, *other.freezes]
+    for begin, end in one.outages:
+        for others_begin, others_end in other.outages:
+            times.append((max(begin, others_begin), min(end, others_end)))
+    return times
 
 
 def _overlap(since: float, until: float, outages: list[tuple[float, float]]) -> float:

@@ -31,7 +31,8 @@ class Member:
     """Mixin: a process or service of the stage.
 
     It is well when it runs, is ready and is not frozen. ``outages`` are the times when it was not,
-    as pairs of seconds since 1970; ``start_ups`` the seconds that it took to become ready.
+    as pairs of seconds since 1970, ``freezes`` those of them in which it was frozen; ``start_ups``
+    are the seconds that it took to become ready.
     """
 
     is_ready = False
@@ -42,6 +43,7 @@ class Member:
     def prepare(self, log: Log):
         self.start_ups: list[float] = []
         self.outages: list[tuple[float, float]] = []
+        self.freezes: list[tuple[float, float]] = []
         self.ends = 0
         self.keeper = Keeper(self, log, waits=(WAIT_SECONDS,))
         return self

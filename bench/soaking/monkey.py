@@ -28,8 +28,8 @@ class Monkey:
     """Draws from a shuffled pack, so that every action has its turn also in a short run."""
 
     PACK = (
-        ["kill_worker_main", "kill_pool_child", "kill_worker_group"] * 2
-        + ["freeze_pool_child", "freeze_worker", "terminate_worker"]
+        ["kill_worker_main", "kill_pool_child", "kill_worker_group", "freeze_pool_child"] * 2
+        + ["freeze_worker", "terminate_worker"]
         + ["kill_beat"] * 2
         + ["freeze_beat", "terminate_beat", "kill_web_child"]
         + ["empty_valkey", "freeze_valkey"]
@@ -49,8 +49,12 @@ class Monkey:
         return Counter(action.name for action in self.actions)
 
     def run(self, closing: threading.Event) -> None:
+        """Until ``closing``. Every other time it first lets everything get well, so that there is
+        work to disturb; the other times troubles meet."""
         pack: list[str] = []
         while not closing.wait(self.random.uniform(0.2, 1.8) * self.pause):
+            if self.random.random() < 0.5:
+                self._wait_until_well(closing)
             if not pack:
                 pack = list(self.PACK)
                 self.random.shuffle(pack)
@@ -58,6 +62,12 @@ class Monkey:
             # What ended by itself this very moment cannot be killed: no action then.
             with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
                 getattr(self, name)(name)
+
+    def _wait_until_well(self, closing: threading.Event, seconds: float = 20) -> None:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and not closing.wait(0.1):
+            if all(member.is_well for member in self.stage.members):
+                return
 
     def heal(self) -> None:
         """Thaw what is still frozen, and wait until everything is well."""
@@ -76,8 +86,8 @@ class Monkey:
             worker.signal(signal.SIGKILL)
 
     def kill_pool_child(self, name):
-        worker = self._one_of(self.stage.workers)
-        if worker and (child := self._child_of(worker)):
+        worker, child = self._at_work()
+        if child:
             self._note(name, worker)
             child.kill()
 
@@ -89,16 +99,16 @@ class Monkey:
 
     def freeze_pool_child(self, name):
         """Longer than the lease: another takes the work over, then the sleeper wakes."""
-        worker = self._one_of(self.stage.workers)
-        if worker and (child := self._child_of(worker)):
+        worker, child = self._at_work()
+        if child:
             self._note(name, worker)
-            self._freeze([child.pid], LEASE_SECONDS * self.random.uniform(0.3, 1.8))
+            self._freeze([child.pid], LEASE_SECONDS * self.random.uniform(0.8, 2))
 
     def freeze_worker(self, name):
         worker = self._one_of(self.stage.workers)
         if worker:
             self._note(name, worker)
-            pids = [child.pid for child in psutil.Process(worker.pid).children(recursive=True)]
+            pids = [child.pid for child in _children_of(worker)]
             seconds = LEASE_SECONDS * self.random.uniform(0.3, 1.8)
             self._freeze([worker.pid, *pids], seconds, worker)
 
@@ -131,9 +141,9 @@ class Monkey:
     def kill_web_child(self, name):
         """Of answers that are lost this way the journal knows nothing."""
         web = self._one_of([self.stage.web])
-        if web and (child := self._child_of(web)):
+        if web:
             self._note(name, web)
-            child.kill()
+            self.random.choice(_children_of(web)).kill()
 
     # Services
 
@@ -166,14 +176,30 @@ class Monkey:
         chosen = self.random.choice(members)  # always drawn: the order of draws is the seed's
         return chosen if chosen in well else next(iter(well), None)
 
-    def _child_of(self, member: ProcessMember) -> psutil.Process | None:
-        children = psutil.Process(member.pid).children(recursive=True)
-        return self.random.choice(children) if children else None
+    def _at_work(self, seconds: float = 4) -> tuple:
+        """A worker and its pool process that has work: a thread of it renews the lease. Any other
+        one if none has any for that long."""
+        first = self._one_of(self.stage.workers)
+        others = [worker for worker in self.stage.workers if worker is not first]
+        deadline = time.monotonic() + seconds
+        while first:
+            children = [
+                (worker, child)
+                for worker in (first, *others)
+                if worker.is_well
+                for child in _children_of(worker)
+            ]
+            at_work = [pair for pair in children if pair[1].num_threads() > 1]
+            if at_work or time.monotonic() > deadline:
+                return next(iter(at_work or children), (None, None))
+            time.sleep(0.02)
+        return None, None
 
     def _note(self, name: str, member) -> None:
         self.actions.append(Action(name, member.name, time.time()))
 
     def _freeze(self, pids: list[int], seconds: float, member=None) -> None:
+        began = time.time()
         if member:
             member.frozen += 1
         processes = [psutil.Process(pid) for pid in pids]  # which know if a pid was reused
@@ -186,8 +212,13 @@ class Monkey:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     process.resume()
             if member:
+                member.freezes.append((began, time.time()))
                 member.frozen -= 1
 
         thread = threading.Thread(target=thaw, name="thaw")
         thread.start()
         self._thaws.append(thread)
+
+
+def _children_of(member: ProcessMember) -> list[psutil.Process]:
+    return psutil.Process(member.pid).children(recursive=True)

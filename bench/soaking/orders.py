@@ -68,8 +68,8 @@ class OrderLoad:
 
     def _insert(self, token: str, choice: float, fast: bool) -> Order:
         kind, payload = "SOAK", {}
-        if choice < 0.05:
-            kind, payload = "SOAK_SLOW", {"seconds": self.random.choice([0.5, 2, 9])}
+        if choice < 0.08:
+            kind, payload = "SOAK_SLOW", {"seconds": self.random.choice([0.5, 3, 9])}
         elif choice < 0.15:
             payload = {"fails": True}
         # The same request again, while the first is under way, is the first.

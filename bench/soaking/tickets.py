@@ -153,7 +153,8 @@ def _judge(ticket: Ticket, story: Story):
         yield f"task {tasks[number].pk}: nobody asked for a reminder of revision {number}"
     for number, revision in scheduled.items():
         task = tasks.get(number)
-        if task is None or task.run_at != revision.due:
+        # A failed attempt moves run_at up the ladder.
+        if task is None or (task.run_at != revision.due and task.attempt == 0):
             yield f"lost: no reminder of revision {number} for {revision.due}"
             continue
         for text in _judge_reminder(ticket, task, revision, story.people):
