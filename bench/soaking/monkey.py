@@ -86,7 +86,7 @@ class Monkey:
             worker.signal(signal.SIGKILL)
 
     def kill_pool_child(self, name):
-        worker, child = self._at_work()
+        worker, child = self._at_work(self._one_of(self.stage.workers))
         if child:
             self._note(name, worker)
             child.kill()
@@ -98,11 +98,12 @@ class Monkey:
             worker.kill_all()
 
     def freeze_pool_child(self, name):
-        """Longer than the lease: another takes the work over, then the sleeper wakes."""
-        worker, child = self._at_work()
+        """Longer than the lease, where work takes long: another takes it over, then the sleeper
+        wakes in the middle of it."""
+        worker, child = self._at_work(self.stage.workers[-1])
         if child:
             self._note(name, worker)
-            self._freeze([child.pid], LEASE_SECONDS * self.random.uniform(0.8, 2))
+            self._freeze([child.pid], LEASE_SECONDS * self.random.uniform(1, 2))
 
     def freeze_worker(self, name):
         worker = self._one_of(self.stage.workers)
@@ -176,10 +177,9 @@ class Monkey:
         chosen = self.random.choice(members)  # always drawn: the order of draws is the seed's
         return chosen if chosen in well else next(iter(well), None)
 
-    def _at_work(self, seconds: float = 4) -> tuple:
-        """A worker and its pool process that has work: a thread of it renews the lease. Any other
-        one if none has any for that long."""
-        first = self._one_of(self.stage.workers)
+    def _at_work(self, first, seconds: float = 4) -> tuple:
+        """A worker, if possible ``first``, and its pool process that has work: a thread of it
+        renews the lease. Any other one if none has any for that long."""
         others = [worker for worker in self.stage.workers if worker is not first]
         deadline = time.monotonic() + seconds
         while first:
