@@ -80,7 +80,8 @@ def _soak(options, stage: Stage) -> tuple[dict, list[str]]:
     exports = ExportLoad(f"exports-{seed}", stage.address, company, tickets, options.pause * 2)
     orders = OrderLoad(f"orders-{seed}", options.pause)
     loads = {"tickets": tickets, "exports": exports, "orders": orders}
-    monkey, rounds = Monkey(seed, stage, options.monkey_pause), ledger.Rounds()
+    monkey = Monkey(seed, stage, options.monkey_pause, options.only)
+    rounds = ledger.Rounds()
 
     load_ends, monkey_ends = threading.Event(), threading.Event()
     threads = [
@@ -164,6 +165,7 @@ def _options():
     parser.add_argument("--minutes", type=float, default=1.5, help="of load and mischief")
     parser.add_argument("--seed", type=int, default=1, help="of the load and the monkey")
     parser.add_argument("--keep", action="store_true", help="logs, journal and ledger in any case")
+    parser.add_argument("--only", nargs="+", metavar="ACTION", help="of the monkey's, see its PACK")
     parser.add_argument("--json", type=Path, help="a file for the figures")
     parser.add_argument(
         "--pause", type=float, default=0.35, help="seconds between a load's actions"

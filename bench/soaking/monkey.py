@@ -36,7 +36,8 @@ class Monkey:
         + ["restart_postgres", "crash_postgres"]
     )
 
-    def __init__(self, seed: int, stage: Stage, pause: float):
+    def __init__(self, seed: int, stage: Stage, pause: float, only: list[str] | None = None):
+        self.cards = [name for name in self.PACK if not only or name in only]
         self.random = random.Random(seed)
         self.stage = stage
         self.pause = pause
@@ -56,7 +57,7 @@ class Monkey:
             if self.random.random() < 0.5:
                 self._wait_until_well(closing)
             if not pack:
-                pack = list(self.PACK)
+                pack = list(self.cards)
                 self.random.shuffle(pack)
             name = pack.pop()
             # What ended by itself this very moment cannot be killed: no action then.

@@ -67,7 +67,8 @@ class Stage:
             *("--workers=2", "--threads=4", "--graceful-timeout=5", "--no-control-socket"),
             ready="Booting worker",
         )
-        self.workers = [self._worker("short"), self._worker("long")]
+        # What a sleeping process of the long one had is taken over while it sleeps.
+        self.workers = [self._worker("short", 2), self._worker("long", 4)]
         self.beats = [
             self._process(f"beat-{number}", *_CELERY, "beat", "-l", "INFO", ready="Starting")
             for number in (1, 2)
@@ -124,11 +125,11 @@ class Stage:
         if not keep_logs:
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _worker(self, queue: str) -> ProcessMember:
+    def _worker(self, queue: str, processes: int) -> ProcessMember:
         return self._process(
             f"worker-{queue}",
             *(*_CELERY, "worker", "-l", "INFO", "-Q", queue, "-n", f"{queue}@soak"),
-            *("--concurrency=2", "--without-gossip", "--without-mingle"),
+            *(f"--concurrency={processes}", "--without-gossip", "--without-mingle"),
             ready=" ready.",
             REMAP_SIGTERM="SIGQUIT",
         )
