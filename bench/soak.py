@@ -19,6 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from bench.soaking.mails import MailServer
 from bench.soaking.stage import LEASE_SECONDS, Stage
 
 
@@ -27,17 +28,20 @@ def main() -> int:
     # A run that is cancelled ends what it started.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     print(f"seed {options.seed}, {options.minutes:g} minutes", flush=True)
-    stage, breaches = Stage(), ["it did not come to an end"]
+    mails = MailServer(f"mails-{options.seed}")
+    stage, breaches = Stage(mails.port), ["it did not come to an end"]
     try:
+        mails.start()
         stage.open()
         import django
 
         django.setup()
         logging.basicConfig(filename=stage.logs / "soak.log", force=True)  # not between the figures
-        figures, breaches = _soak(options, stage)
+        figures, breaches = _soak(options, stage, mails)
     finally:
         keeps = bool(breaches) or options.keep
         stage.close(keep_logs=keeps)
+        mails.stop()
         if keeps:
             print(f"Logs and journal are kept in {stage.logs}", flush=True)
     for name, value in figures.items():
@@ -63,7 +67,7 @@ def main() -> int:
     return 1 if breaches else 0
 
 
-def _soak(options, stage: Stage) -> tuple[dict, list[str]]:
+def _soak(options, stage: Stage, mails: MailServer) -> tuple[dict, list[str]]:
     """Load and monkey for the time given; then heal, let it finish, judge."""
     from django.db import connection
 
@@ -113,7 +117,7 @@ def _soak(options, stage: Stage) -> tuple[dict, list[str]]:
     breaches = died + ledger.wait_for_the_end(before, allowed + ledger.PATIENCE_SECONDS)
     finishing = time.monotonic() - began
     breaches += ledger.breaches(before)
-    for load in loads.values():
+    for load in [*loads.values(), mails]:
         breaches += load.breaches()
     recoveries = ledger.recoveries(monkey.actions, stage)
     breaches += [
@@ -127,6 +131,8 @@ def _soak(options, stage: Stage) -> tuple[dict, list[str]]:
         **{f"accepted: {name}": load.accepted for name, load in loads.items()},
         **{f"answers lost: {name}": load.unknown for name, load in loads.items()},
         "downloads compared": exports.downloads,
+        "mails received": len(mails.received),
+        "… of them repeated": mails.repeated,
         **ledger.figures(before),
         "recoveries": len(recoveries),
         "… without a cause of ours": sum(each.cause is None for each in recoveries),

@@ -33,7 +33,7 @@ class Stage:
     """Made by ``open``; ``close`` ends everything that it started. Sets this process's environment
     for Django's settings, which are not to be read before."""
 
-    def __init__(self):
+    def __init__(self, mail_port: int):
         self.folder = Path(tempfile.mkdtemp(prefix="teamdesk-soak-"))
         self.folder.chmod(0o755)  # PostgreSQL runs as another user when we are root
         self.logs = self.folder / "logs"
@@ -53,7 +53,8 @@ class Stage:
                 "SECRET_KEY": secrets.token_urlsafe(48),
                 "ALLOWED_HOSTS": "127.0.0.1",
                 "TEAMDESK_SECURE_COOKIES": "False",
-                "EMAIL_URL": "dummymail://",
+                "EMAIL_URL": f"smtp://127.0.0.1:{mail_port}",
+                "TEAMDESK_URL": self.address,
             }
         )
         # Durable, unlike the tests' PostgreSQL: what was answered must survive its crash.
