@@ -2,7 +2,7 @@
 
 import logging
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from django.db import DatabaseError, connection
 
@@ -39,6 +39,8 @@ def only_round(wait_seconds: float):
         yield
     finally:
         try:
-            lock.close()
+            # Closing alone leaves the lock until PostgreSQL notices; the next round may be sooner.
+            with closing(lock):
+                lock.rollback()
         except DatabaseError:
             logger.warning("The round outlived its lock; its writes were guarded all the same")

@@ -181,6 +181,20 @@ def test_a_second_dispatcher_does_nothing_while_a_round_is_on(task, round_under_
     assert dispatch_once().enqueued == 0
 
 
+def test_a_round_that_has_returned_holds_no_lock(task, monkeypatch):
+    """Even where PostgreSQL has yet to notice that its connection was closed."""
+    copy = connection.copy()
+    close, copy.close = copy.close, lambda: None
+    monkeypatch.setattr(connection, "copy", lambda: copy)
+    dispatch_once()
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")
+            assert cursor.fetchone() == (0,)
+    finally:
+        close()
+
+
 def test_a_dispatcher_that_waits_gets_its_turn(task, round_under_way, actor):
     finish = round_under_way()
     second = actor("second").start(dispatch_once, wait_seconds=20)
