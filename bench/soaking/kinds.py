@@ -31,7 +31,7 @@ def leave_effect(task) -> None:
         )
 
 
-@handles("SOAK", ladder=LADDER)
+@handles("SOAK", ladder=LADDER, batch=20)
 def soak(task, lease):
     if task.payload.get("fails") and task.run == 0:
         raise PermanentFailure("It was ordered to fail until a person retries it.")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from django.db import DatabaseError, InterfaceError, connection
 from django.db.models import Count, F, Max, Q
+from django.db.models.functions import Now
 
 from bench.soaking.monkey import Action
 from bench.soaking.stage import LEASE_SECONDS, RECHECK_SECONDS, ROUND_SECONDS, Stage
@@ -17,6 +18,8 @@ from tasks.records import LOST_AFTER_SECONDS
 # A message that died with its worker is judged lost after this long, and seen at a re-check. Then
 # the slowest piece of work still has to run.
 PATIENCE_SECONDS = LOST_AFTER_SECONDS + RECHECK_SECONDS + 15
+# Nothing waits longer: a ladder without an end would be a task that hangs, too.
+LONGEST_SECONDS = 600
 
 
 class Rounds:
@@ -40,18 +43,20 @@ class Rounds:
 def wait_for_the_end(before, seconds: float) -> list[str]:
     """Until everything accepted before that moment has ended, and the purge has nothing left to do.
 
-    ``seconds`` is how long nothing may end: a slow machine gets the time that its backlog needs, a
-    task that hangs does not. Returns what hangs.
+    ``seconds`` is how long nothing may end and nothing wait on its ladder: a slow machine gets the
+    time that its backlog needs, a task that hangs does not. Returns what hangs.
     """
-    fewest, deadline = None, time.monotonic() + seconds
+    fewest, now = None, time.monotonic()
+    deadline, latest = now + seconds, now + LONGEST_SECONDS
     while True:
         left = BackgroundTask.objects.live().filter(created_at__lte=before)
         count = left.count() + len(unneeded_chunks())
         if not count:
             return []
-        if fewest is None or count < fewest:
-            fewest, deadline = count, time.monotonic() + seconds
-        if time.monotonic() > deadline:
+        now = time.monotonic()
+        if fewest is None or count < fewest or left.filter(run_at__gt=Now()).exists():
+            fewest, deadline = count, min(now + seconds, latest)
+        if now > deadline:
             stuck = [
                 f"stuck: task {task.job_id} {task.kind} is {task.status}, attempt {task.attempt}, "
                 f"run_at {task.run_at}, dispatched_at {task.dispatched_at}, {task.last_error!r}"
