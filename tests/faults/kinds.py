@@ -156,6 +156,7 @@ def held(task, lease):
 
 
 handles("LONG_HELD", queue="long", time_limit=600, ladder=(60, 300))(held)
+handles("HELD_BATCH", time_limit=600, ladder=(60, 300), batch=50)(held)
 
 
 @handles("DEADLY", ladder=(60, 300))
@@ -163,3 +164,12 @@ def deadly(task, lease):
     """Kills the process that runs it."""
     _say_that_it_started(task)
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+@handles("DEADLY_BATCH", ladder=(60, 300), batch=10)
+def deadly_batch(task, lease):
+    """Travels with others; kills the process that runs them if ``payload["kills"]``."""
+    _say_that_it_started(task)
+    if task.payload["kills"]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return lambda: write_note(task)

@@ -52,3 +52,36 @@ def test_nothing_is_running_past_the_lease_and_two_rounds(
     assert notes() == [(task.pk, 0) for task in tasks]
     for task in tasks:
         assert held.starts(task) == ([(0, 1), (0, 2)] if task in struck else [(0, 1)])
+
+
+def test_so_it_is_when_each_process_holds_a_whole_batch(
+    processes, held, notes, wait_until, reread, lease_runs_out
+):
+    """A hundred leases die at once; two rounds recover them all."""
+    worker = processes.worker(include="tests.faults.kinds")
+    tasks = [held.enqueue("HELD_BATCH") for _ in range(100)]
+    dispatch_once()
+    running = BackgroundTask.objects.filter(status=TaskStatus.RUNNING)
+    wait_until(
+        lambda: running.count() == 100 and sum(len(held.starts(task)) for task in tasks) == 2,
+        "both are busy",
+    )
+    worker.kill()
+    lease_runs_out()
+    reports = [dispatch_once(wait_seconds=10) for _ in range(2)]
+    assert sum(report.recovered for report in reports) == 100
+    assert not running.exists()
+    assert notes() == []
+
+    for task in tasks:
+        held.let_go(task, attempt=2)
+    processes.worker(include="tests.faults.kinds")
+
+    def all_done():
+        dispatch_once(wait_seconds=10)
+        done = BackgroundTask.objects.filter(status=TaskStatus.COMPLETED)
+        return done.count() == len(tasks)
+
+    wait_until(all_done, "the next worker does all of it", 60)
+    assert notes() == [(task.pk, 0) for task in tasks]
+    assert {reread(task).attempt for task in tasks} == {2}
