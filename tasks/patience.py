@@ -5,13 +5,10 @@ keeps the connection open and takes what is sent, so that neither keepalives nor
 ``tcp_user_timeout`` notice, and never answers. Only the client can give that up.
 """
 
-import threading
 import time
-from collections.abc import Callable
 
 import psycopg
 from django.conf import settings
-from django.db import connections
 
 MARGIN_SECONDS = 5  # PostgreSQL's own statement timeout comes first wherever it still works
 PAGE_SECONDS = 60  # a web process has no statement timeout; nobody waits that long for a page
@@ -49,29 +46,3 @@ def wait_at_most(seconds: float | None) -> None:
 def wait_as_long_as_statements_may_take() -> None:
     """For dispatchers and workers, whose sessions have a statement timeout."""
     wait_at_most(settings.TEAMDESK_STATEMENT_SECONDS + MARGIN_SECONDS)
-
-
-def within(seconds: float, work: Callable):
-    """The result of ``work()``, run in a thread of its own with database connections of its own.
-
-    Raises TimeoutError if there is none within ``seconds``, whatever hangs. The thread then ends
-    by itself, when what it waits for is given up. Raises what ``work`` raises.
-    """
-    results, errors = [], []
-
-    def run():
-        try:
-            results.append(work())
-        except BaseException as error:  # noqa: BLE001  raised again below
-            errors.append(error)
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=run, name=f"within {seconds:g} s", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if errors:
-        raise errors[0]
-    if not results:
-        raise TimeoutError(f"No answer within {seconds:g} s.")
-    return results[0]

@@ -104,15 +104,14 @@ def crowd(settings, alice, bob, support, notes):
     held = []
 
     def finish_late():
-        """What it claimed a turn ago was probably recovered, cancelled or claimed by another."""
-        for lease in held:
+        """What it claimed some turns ago was recovered, cancelled or claimed again since."""
+        for task in some("WAITING", of=tasks.filter(kind="NOTE"))[:3]:
+            if lease := Lease.claim(task.pk, task.run, "late"):
+                held.append(lease)
+        while len(held) > 4:
+            lease = held.pop(random.randrange(len(held)))
             with contextlib.suppress(LeaseLost):
                 lease.complete(lambda lease=lease: write_note(lease.task))
-        held[:] = [
-            lease
-            for task in some("WAITING", of=tasks.filter(kind="NOTE"))[:2]
-            if (lease := Lease.claim(task.pk, task.run, "late"))
-        ]
 
     def cancel():
         chosen = some("WAITING", "RUNNING")

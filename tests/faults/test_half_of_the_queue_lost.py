@@ -78,7 +78,10 @@ def once_each(tasks):
     return [(task.pk, 0) for task in tasks]
 
 
-def test_the_list_is_lost_and_the_records_stay(ten, notes, empty_queue, seconds_pass, work):
+def test_the_list_is_lost_and_the_records_stay(
+    ten, notes, empty_queue, seconds_pass, work, settings
+):
+    settings.TEAMDESK_RECHECK_SECONDS = 1  # the age of the message decides, not that of the look
     empty_queue.delete("short")
     seconds_pass(LOST_AFTER_SECONDS - 5)
     dispatch_once()

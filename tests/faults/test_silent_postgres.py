@@ -3,6 +3,9 @@
 No timeout of the server's fires then, and TCP sees a peer that is alive.
 """
 
+import subprocess
+import sys
+
 import pytest
 from django.db import OperationalError, close_old_connections, connection
 
@@ -13,6 +16,7 @@ from tasks.models import BackgroundTask, DispatcherStatus, TaskStatus
 from tasks.patience import PatientConnection
 from tasks.worker import run_job
 from tests.faults.proxy import through
+from tests.processes import ROOT
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -123,18 +127,16 @@ def test_beat_goes_on_when_it_heals(processes, postgres_proxy, notes, wait_until
     assert beat.is_running()
 
 
-def test_a_probe_gets_its_answer_in_time_whatever_hangs(
-    postgres_proxy, transactional_db, monkeypatch
-):
-    monkeypatch.setattr(PatientConnection, "patience", 5)
-
-    def distant_question():
-        through(postgres_proxy)
-        return ask()
-
-    assert patience.within(30, distant_question) == 42
-    postgres_proxy.silence()
-    with pytest.raises(TimeoutError):
-        patience.within(0.2, distant_question)
-    with pytest.raises(ZeroDivisionError):
-        patience.within(30, lambda: 1 / 0)
+@pytest.mark.parametrize("entry", ["teamdesk.wsgi", "teamdesk.asgi"])
+def test_a_web_process_does_not_wait_for_ever_either(entry):
+    told = subprocess.run(
+        [
+            *(sys.executable, "-c"),
+            f"import {entry}; from django.db import connection as c; c.ensure_connection();"
+            "print(type(c.connection).__name__, c.connection.patience)",
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert told.stdout.split() == ["PatientConnection", str(patience.PAGE_SECONDS)], told.stderr

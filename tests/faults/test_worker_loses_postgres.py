@@ -135,8 +135,9 @@ def test_a_real_worker_is_free_again_when_it_heals(
     processes, postgres_proxy, notes, wait_until, time_passes, reread, settings
 ):
     settings.TEAMDESK_RECHECK_SECONDS = 1
-    environment = {"DATABASE_URL": postgres_proxy.url, "TEAMDESK_STATEMENT_SECONDS": "1"}
-    first = processes.worker(**environment)
+    first = processes.worker(
+        DATABASE_URL=f"{postgres_proxy.url}&connect_timeout=2", TEAMDESK_STATEMENT_SECONDS="1"
+    )
     task = enqueue("SLOW", payload={"seconds": 3})
     dispatch_once()
     wait_until(lambda: reread(task).status == TaskStatus.RUNNING)
@@ -151,6 +152,7 @@ def test_a_real_worker_is_free_again_when_it_heals(
 
     wait_until(lambda: done(task), "the other one does it", 90)
     second.stop()
+    wait_until(lambda: "attempt 1 failed" in first.output, "the first one gives up", 60)
     postgres_proxy.heal()
     last = enqueue("NOTE")
     wait_until(lambda: done(last), "the first one works again", 90)
