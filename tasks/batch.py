@@ -8,7 +8,7 @@ from collections.abc import Callable
 from billiard.common import terminate_handler_fired
 from django.db import DatabaseError, InterfaceError
 
-from tasks import registry
+from tasks import correlation, metrics, registry
 from tasks.completion import NotTogether, complete_together
 from tasks.errors import describe
 from tasks.lease import Lease, LeaseLost
@@ -19,6 +19,12 @@ from tasks.renewal import kept_alive
 logger = logging.getLogger(__name__)
 
 _GROUP_AFTER_SECONDS = 0.5  # a finished handler's effect waits no longer for its neighbours'
+
+_HOW = {  # an attempt ended, for those who count
+    TaskStatus.COMPLETED: "completed",
+    TaskStatus.WAITING: "retried",
+    TaskStatus.FAILED: "failed",
+}
 
 
 class Batch:
@@ -105,6 +111,10 @@ class Batch:
     def _attempt(self, lease: Lease, work: Callable[[], None]) -> None:
         """Do a part of this task's attempt; what goes wrong ends this attempt and no other's."""
         self._current = lease
+        with correlation.of_task(lease.task):
+            self._attempt_or_fail(lease, work)
+
+    def _attempt_or_fail(self, lease: Lease, work: Callable[[], None]) -> None:
         try:
             try:
                 work()
@@ -117,6 +127,7 @@ class Batch:
                 self._end(lease, lease.fail_attempt(error))
         except LeaseLost as lost:
             logger.warning("%s", lost)
+            metrics.attempt_ended(lease.kind.name, "lost", lease.seconds)
             self._held.remove(lease)
         except (DatabaseError, InterfaceError) as error:
             # The attempt has no outcome: it is recovered when its lease runs out.
@@ -124,7 +135,9 @@ class Batch:
             self._held.remove(lease)
             self._error = self._error or error
 
-    def _end(self, lease: Lease, status: TaskStatus) -> None:
+    def _end(self, lease: Lease, status: TaskStatus, is_released: bool = False) -> None:
+        how = "released" if is_released else _HOW[status]
+        metrics.attempt_ended(lease.kind.name, how, lease.seconds)
         self.statuses[lease.task.job_id] = status
         self._held.remove(lease)
 
@@ -147,6 +160,6 @@ class Batch:
 
             def release(lease=lease):
                 lease.release(reason)
-                self._end(lease, TaskStatus.WAITING)
+                self._end(lease, TaskStatus.WAITING, is_released=True)
 
             self._attempt(lease, release)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from django.db import connection, transaction
 
+from tasks import correlation
 from tasks.registry import Effect
 
 # A group's transaction locks what the effects of several tasks lock, in an order that no verb
@@ -83,9 +84,10 @@ def complete_together(finished: Sequence[tuple[object, Effect | None]]) -> None:
         with connection.cursor() as cursor:
             cursor.execute(_GROUP_LIMITS)
         with connection.execute_wrapper(in_time):
-            for _, effect in sorted(finished, key=_by_ticket):
+            for lease, effect in sorted(finished, key=_by_ticket):
                 if effect:
-                    effect()
+                    with correlation.of_task(lease.task):
+                        effect()
             leases = [lease for lease, _ in finished]
             if record_completed(leases) != len(leases):
                 raise NotTogether("One of them was taken from its execution.")

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 
-from tasks import queue, recovery, registry
+from tasks import metrics, queue, recovery, registry
 from tasks.clock import database_now
 from tasks.errors import describe
 from tasks.models import BackgroundTask, Chore, DispatcherStatus, TaskStatus
@@ -85,6 +85,7 @@ def dispatch_once(wait_seconds: float = 0, limit: int | None = None) -> Report:
         for purge in registry.registered_purges():
             _try(faults, "purge", lambda purge=purge: _purge(purge, report))
         report.seconds = round(time.monotonic() - started, 3)
+        metrics.round_ended(report, is_success=not faults)
         if faults:
             text = "; ".join(faults)
             DispatcherStatus.record_fault(report.seconds, report.counts, text)
@@ -181,6 +182,7 @@ def _charge(tasks: Tasks, view: View, report: Report) -> Tasks:
             continue
         if status == TaskStatus.FAILED:
             report.failed += 1
+            metrics.task_failed(task.kind)
             queue.forget([task.job_id])
         elif status == TaskStatus.WAITING:
             now = BackgroundTask.objects.waiting().with_is_due().filter(pk=task.pk, run=task.run)
@@ -227,7 +229,7 @@ def _stamp(batch: Tasks) -> set[int]:
             WITH handed_over AS (
                 SELECT * FROM unnest(%s::bigint[], %s::int[], %s::int[]) AS t (id, run, attempt)
             ), locked AS (
-                SELECT task.id
+                SELECT task.id, task.dispatched_at AS checked_at
                 FROM tasks_backgroundtask task JOIN handed_over USING (id, run, attempt)
                 WHERE task.status = 'WAITING'
                 ORDER BY task.id
@@ -235,7 +237,8 @@ def _stamp(batch: Tasks) -> set[int]:
             )
             UPDATE tasks_backgroundtask task SET dispatched_at = clock_timestamp()
             FROM locked WHERE task.id = locked.id
-            RETURNING task.id
+            RETURNING task.id, CASE WHEN locked.checked_at IS NULL THEN
+                EXTRACT(EPOCH FROM clock_timestamp() - task.run_at) END
             """,
             [
                 [task.pk for task in batch],
@@ -243,7 +246,11 @@ def _stamp(batch: Tasks) -> set[int]:
                 [task.attempt for task in batch],
             ],
         )
-        return {pk for (pk,) in cursor.fetchall()}
+        stamped = dict(cursor.fetchall())
+    for lag in stamped.values():
+        if lag is not None and lag >= 0:  # neither checked before nor of the future
+            metrics.dispatch_seconds.observe(float(lag))
+    return set(stamped)
 
 
 # --- The other steps ------------------------------------------------------------------------------

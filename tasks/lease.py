@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
-from tasks import registry
+from tasks import metrics, registry
 from tasks.claim import claim
 from tasks.completion import record_completed
 from tasks.errors import describe, traceback_of, words_of
@@ -84,8 +84,13 @@ class Lease:
         self._update(updated_at=Now(), progress_done=done, progress_total=total)
 
     @property
+    def seconds(self) -> float:
+        """Since its handler began."""
+        return time.monotonic() - self._began_at
+
+    @property
     def is_past_time_limit(self) -> bool:
-        return time.monotonic() - self._began_at > self.kind.time_limit
+        return self.seconds > self.kind.time_limit
 
     def check(self) -> None:
         """Raises LeaseLost if a renewal was refused meanwhile. Costs nothing."""
@@ -93,7 +98,8 @@ class Lease:
             raise LeaseLost(f"{self.task} was taken from execution {self.execution_id}")
 
     def lose(self) -> None:
-        """Another took it; ``check`` says so from now on."""
+        """Another took it, a write was refused; ``check`` says so from now on."""
+        metrics.write_fenced_out(self.task.kind)
         self._lost.set()
 
     # Renewal from the side, see tasks/renewal.py

@@ -2,13 +2,13 @@
 
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from django.conf import settings
 from django.db import DatabaseError
 from django.db.models.functions import Now
 
-from tasks import registry
+from tasks import metrics, registry
 from tasks.errors import clean, describe
 from tasks.models import AttemptOutcome, BackgroundTask, TaskAttempt, TaskStatus
 from tasks.transactions import repeating
@@ -26,30 +26,36 @@ def recover_expired_leases(seconds: float) -> tuple[int, int]:
     meanwhile wins. Returns (recovered, failed).
     """
     deadline = time.monotonic() + seconds
-    statuses: list[TaskStatus] = []
+    statuses: dict[int, TaskStatus] = {}
     expired = BackgroundTask.objects.with_expired_lease().order_by("updated_at")
-    tasks = list(expired.only("pk", "execution_id"))
+    tasks = list(expired.only("pk", "kind", "execution_id"))
     size = settings.TEAMDESK_BATCH_SIZE
     for start in range(0, len(tasks), size):
         if time.monotonic() > deadline:
             break
         batch = tasks[start : start + size]
         try:
-            statuses += recover_together(batch).values()
+            statuses |= recover_together(batch)
         except DatabaseError as error:
             logger.warning("%d tasks are recovered one by one: %s", len(batch), describe(error))
-            statuses += _one_by_one(batch, deadline)
-    return statuses.count(TaskStatus.WAITING), statuses.count(TaskStatus.FAILED)
+            statuses |= _one_by_one(batch, deadline)
+    for task in tasks:
+        if status := statuses.get(task.pk):
+            metrics.lease_recovered(task.kind, has_failed=status == TaskStatus.FAILED)
+    found = list(statuses.values())
+    return found.count(TaskStatus.WAITING), found.count(TaskStatus.FAILED)
 
 
-def _one_by_one(tasks, deadline: float) -> Iterator[TaskStatus]:
+def _one_by_one(tasks, deadline: float) -> dict[int, TaskStatus]:
+    statuses = {}
     for task in tasks:
         if time.monotonic() > deadline:
-            return
+            break
         try:
-            yield from recover_together([task]).values()
+            statuses |= recover_together([task])
         except DatabaseError as error:
             logger.warning("Task %s could not be recovered: %s", task.pk, describe(error))
+    return statuses
 
 
 def recover(task: BackgroundTask) -> TaskStatus | None:

@@ -153,6 +153,10 @@ def kinds() -> dict[str, Kind]:
     return dict(_kinds)
 
 
+def is_known(name: str) -> bool:
+    return name in _kinds
+
+
 def chores() -> dict[str, Kind]:
     """The kinds that the round inserts by itself."""
     return {name: kind for name, kind in _kinds.items() if kind.every}

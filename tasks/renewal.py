@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Sequence
 from contextlib import contextmanager
+from contextvars import copy_context
 
 from django.conf import settings
 from django.db import connection, connections
@@ -40,7 +41,10 @@ def kept_alive(leases: Sequence):
     """
     done = threading.Event()
     thread = threading.Thread(
-        target=_renew_until, args=(done, leases), name=f"lease {leases[0].task}", daemon=True
+        target=copy_context().run,  # its lines are about the same
+        args=(_renew_until, done, leases),
+        name=f"lease {leases[0].task}",
+        daemon=True,
     )
     thread.start()
     try:

@@ -7,7 +7,7 @@ from celery import shared_task, signals
 from django.db import close_old_connections, connections
 from django.db.backends.signals import connection_created
 
-from tasks import patience, queue, registry
+from tasks import correlation, metrics, patience, queue, registry
 from tasks.batch import Batch
 from tasks.claim import claim
 from tasks.errors import describe
@@ -43,6 +43,13 @@ def run_jobs(
     lost: both are normal life, not errors.
     """
     jobs = list(dict.fromkeys(jobs))  # twice in a message is once
+    with correlation.of_jobs(jobs):
+        return _run_jobs(jobs, message, published_at, worker)
+
+
+def _run_jobs(
+    jobs: list[Job], message: str, published_at: int, worker: str
+) -> list[TaskStatus | None]:
     names = [_name(job) for job in jobs]
     try:
         # Several: past rows that others hold, so that nobody waits for a neighbour's row.
@@ -51,8 +58,11 @@ def run_jobs(
         # The database was out of reach, or someone holds the row for long. No attempt began and
         # none is charged: the queue is done with this message, and the dispatcher sends another.
         logger.warning("Tasks %s could not be claimed: %s", " ".join(names), describe(error))
+        metrics.claim_refused("unreachable", len(jobs))
         queue.mark_ended(names, message)
         return [None] * len(jobs)
+    for task in tasks:
+        metrics.task_claimed(task.kind, (task.updated_at - task.run_at).total_seconds())
     claimed = {(task.pk, task.run) for task in tasks}
     held = _refused([job for job in jobs if job not in claimed], message, published_at)
     statuses: dict[str, TaskStatus | None] = dict.fromkeys(names)
@@ -65,6 +75,8 @@ def run_jobs(
 
 
 def _run(tasks: list[BackgroundTask], message: str, published_at: int) -> dict[str, TaskStatus]:
+    if len(tasks) == 1:
+        correlation.claimed(tasks[0])
     names = [task.job_id for task in tasks]
     kind = registry.kind(tasks[0].kind)
     begins_within = registry.BATCH_SECONDS if len(tasks) > 1 else 0
@@ -99,10 +111,13 @@ def _refused(jobs: list[Job], message: str, published_at: int) -> list[Job]:
             )
         if task is None or task.run != run or task.is_terminal:
             ended.append((task_id, run))
+            metrics.claim_refused("duplicate" if task else "gone")
         elif task.status != TaskStatus.WAITING:
             started.append((task_id, run))
+            metrics.claim_refused("duplicate")
         elif not task.is_due:
             queue.mark_delayed(task, message)
+            metrics.claim_refused("early")
         else:
             held.append((task_id, run))
     for task in list(rows.values())[:1]:
@@ -127,6 +142,18 @@ def _prepare_process(**kwargs):
     connections.close_all()
     connection_created.connect(set_session_limits)
     patience.wait_as_long_as_statements_may_take()
+
+
+@signals.task_prerun.connect
+def _begin_lines(sender=None, kwargs=None, **extra):
+    """Until Celery has said of the message what it wants to say."""
+    if getattr(sender, "name", "") == queue.EXECUTE:
+        correlation.begin(queue.jobs_of(kwargs or {}))
+
+
+@signals.task_postrun.connect
+def _end_lines(**kwargs):
+    correlation.end()
 
 
 @signals.task_failure.connect

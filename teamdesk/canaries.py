@@ -78,8 +78,12 @@ class Workers:
             age = self.canary_done or self.canary_missing
             return f"no worker has finished a canary for {age:.0f} s and nothing is running"
         if (self.oldest_due or 0) > BACKLOG_SECONDS:
-            why = "workers are busy" if self.are_busy else "although canaries come back"
-            return f"backlog: oldest due task waits {self.oldest_due:.0f} s, {why}"
+            waits = f"backlog: oldest due task waits {self.oldest_due:.0f} s"
+            if self.are_busy:
+                return f"{waits}, workers are busy"
+            if (self.canary_missing or 0) > BACKLOG_SECONDS:
+                return waits  # it may be the canary that waits
+            return f"{waits}, although canaries come back"
         if not self.has_canary and (self.canary_done is None or self.canary_done > LATE_SECONDS):
             return "unknown: rounds insert no canary"
         return "ok"

@@ -83,6 +83,13 @@ def time_zone(name: str, default: str) -> str:
     return value
 
 
+def choice(name: str, default: str, known: list[str]) -> str:
+    value = _env.str(name, "") or default
+    if value not in known:
+        raise ImproperlyConfigured(f"{name}={value!r} is none of {', '.join(known)}.")
+    return value
+
+
 def log_level(name: str, default: str) -> str:
     value = _env.str(name, default).upper()
     if value not in logging.getLevelNamesMapping():

@@ -1,20 +1,16 @@
 """Is it alive, is it ready, how is it doing: for load balancers and monitoring.
 
 ``/healthz``: this process answers. ``/readyz``: database, Redis, dispatcher and workers are well;
-503 names what is not. ``/metrics``: Prometheus text; see ``_may_read_metrics`` for who may read it.
+503 names what is not. ``/metrics``: Prometheus text, for whom
+``exposition.may_read`` lets.
 """
-
-import ipaddress
-import os
 
 from django.conf import settings
 from django.http import HttpResponse, HttpResponseNotFound, JsonResponse
-from django.utils.crypto import constant_time_compare
 from django.views.decorators.http import require_safe
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from tasks import fast_path
+from teamdesk.exposition import may_read, registry_of_processes
 from teamdesk.measures import LedgerCollector
 from teamdesk.readiness import readiness
 
@@ -54,14 +50,15 @@ def readyz(request):
 @require_safe
 def metrics(request):
     """Prometheus text. A part that cannot be measured is left out and its ``…_up`` is 0."""
-    if not _may_read_metrics(request):
+    proxied = {"X-Forwarded-For", "Forwarded"} & set(request.headers)
+    if not may_read(
+        request.META.get("REMOTE_ADDR", ""),
+        request.headers.get("Authorization", ""),
+        is_proxied=bool(settings.SECURE_PROXY_SSL_HEADER or proxied),
+    ):
         return HttpResponseNotFound(headers=_NEVER_STORED)
-    registry = CollectorRegistry()
+    registry = registry_of_processes()
     registry.register(LedgerCollector())
-    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
-        MultiProcessCollector(registry)  # several web processes count; one of them answers
-    else:
-        registry.register(fast_path.failures)
     return HttpResponse(
         generate_latest(registry), content_type=CONTENT_TYPE_LATEST, headers=_NEVER_STORED
     )
@@ -70,17 +67,3 @@ def metrics(request):
 PROBES = {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics}
 
 _NEVER_STORED = {"Cache-Control": "no-store"}
-
-
-def _may_read_metrics(request) -> bool:
-    """With TEAMDESK_METRICS_TOKEN: whoever sends it as a bearer token. Without: this machine alone,
-    and not behind a proxy, where every visitor comes from the proxy's address."""
-    token = settings.TEAMDESK_METRICS_TOKEN
-    if token:
-        return constant_time_compare(request.headers.get("Authorization", ""), f"Bearer {token}")
-    if settings.SECURE_PROXY_SSL_HEADER or {"X-Forwarded-For", "Forwarded"} & set(request.headers):
-        return False
-    try:
-        return ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
-    except ValueError:
-        return False

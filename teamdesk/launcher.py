@@ -39,6 +39,8 @@ class Launcher:
         self.grace_seconds = settings.CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT
         self.console = Console()
         self.say = self.console.say
+        # All processes count in one folder, so that web's /metrics shows them together.
+        self.counting = {"PROMETHEUS_MULTIPROC_DIR": str(self.var / "metrics")}
         self.interrupts = 0
         self.listener: socket.socket | None = None
         self.services: list[Keeper] = []
@@ -131,16 +133,17 @@ class Launcher:
     def _start_processes(self):
         fd = self.listener.fileno()
         measures = self.var / "metrics"
-        shutil.rmtree(measures, ignore_errors=True)
+        shutil.rmtree(measures, ignore_errors=True)  # they count from 0 at every start
         measures.mkdir()
         web = self._process(
             "web",
             *("-m", "gunicorn", "teamdesk.wsgi", f"--bind=fd://{fd}"),
             *("--workers=2", "--threads=4", "--graceful-timeout=10", "--no-control-socket"),
-            environment={"PROMETHEUS_MULTIPROC_DIR": str(measures)},
+            "--logger-class=teamdesk.gunicorn.Logger",
+            environment=self.counting,
             pass_fds=(fd,),
         )
-        beat = self._process("beat", *_CELERY, "beat", "--loglevel=INFO")
+        beat = self._process("beat", *_CELERY, "beat", "--loglevel=INFO", environment=self.counting)
         workers = [self._worker("short", 2), self._worker("long", 1)]
         self.stages = [
             [Keeper(process, self.console) for process in stage]
@@ -157,7 +160,8 @@ class Launcher:
             # Workers do not talk to each other: that costs Redis traffic and nobody listens.
             *("--without-gossip", "--without-mingle"),
             # SIGTERM then means: give running tasks a moment, hand the others back, leave.
-            environment={"REMAP_SIGTERM": "SIGQUIT", "PYTHONWARNINGS": _ROOT_IS_FINE},
+            environment={"REMAP_SIGTERM": "SIGQUIT", "PYTHONWARNINGS": _ROOT_IS_FINE}
+            | self.counting,
             # Of the worker's own terminal; here it would be taken as advice to press it again.
             unsaid="Hitting Ctrl+C again",
         )

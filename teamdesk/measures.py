@@ -1,11 +1,12 @@
 """What /metrics shows of the ledger and its queue: asked at each scrape, every question bounded."""
 
 import logging
+from collections import Counter
 
 from django.db import DatabaseError, connection, transaction
 from prometheus_client.core import GaugeMetricFamily
 
-from tasks import queue
+from tasks import metrics, queue, registry
 from tasks.models import DispatcherStatus
 
 logger = logging.getLogger(__name__)
@@ -29,14 +30,21 @@ _ENDED = """
 SELECT kind, status, count(*) FROM tasks_backgroundtask
 WHERE status IN ('COMPLETED', 'FAILED', 'CANCELLED') GROUP BY kind, status
 """
-# Two minima, each the first entry of a partial index.
-_OLDEST_DUE = """
+# The oldest due task: two minima, each the first entry of a partial index. And the last canary of
+# each queue, from a small one.
+_AGES = """
 SELECT GREATEST(EXTRACT(EPOCH FROM clock_timestamp() - LEAST(
     (SELECT min(run_at) FROM tasks_backgroundtask
      WHERE status = 'WAITING' AND dispatched_at IS NULL),
     (SELECT min(run_at) FROM tasks_backgroundtask
      WHERE status = 'WAITING' AND dispatched_at IS NOT NULL)
-)), 0)
+)), 0),
+EXTRACT(EPOCH FROM clock_timestamp() - (
+    SELECT max(finished_at) FROM tasks_backgroundtask
+    WHERE kind = 'CANARY_SHORT' AND status = 'COMPLETED')),
+EXTRACT(EPOCH FROM clock_timestamp() - (
+    SELECT max(finished_at) FROM tasks_backgroundtask
+    WHERE kind = 'CANARY_LONG' AND status = 'COMPLETED'))
 """
 _ROUND_AGE = """
 SELECT EXTRACT(EPOCH FROM clock_timestamp() - max(last_succeeded_at)) FROM tasks_dispatcherstatus
@@ -77,14 +85,26 @@ class LedgerCollector:
             counted.add_metric([], 0)
         else:
             counted.add_metric([], 1)
+        found = Counter()
         for kind, status, count in [*live, *ended]:
+            found[metrics.label(kind), status] += count
+        for (kind, status), count in found.items():
             tasks.add_metric([kind, status], count)
         oldest = GaugeMetricFamily(
             "teamdesk_oldest_due_seconds",
             "How long the oldest waiting task has been due; 0 when none is",
         )
-        oldest.add_metric([], float(ask(_OLDEST_DUE)[0][0] or 0))
-        return tasks, counted, oldest
+        canary = GaugeMetricFamily(
+            "teamdesk_canary_age_seconds",
+            "Time since workers of the queue last finished a canary",
+            labels=["queue"],
+        )
+        due, *canaries = ask(_AGES)[0]
+        oldest.add_metric([], float(due or 0))
+        for name, age in zip(registry.QUEUES, canaries, strict=True):
+            if age is not None:
+                canary.add_metric([name], float(age))
+        return tasks, counted, oldest, canary
 
     def _rounds(self):
         age = GaugeMetricFamily(

@@ -15,6 +15,7 @@ class RequestIdMiddleware:
 
     def __call__(self, request):
         chosen = correlation.accepted_or_new(request.headers.get("X-Request-ID", ""))
+        request.request_id = chosen
         token = correlation.request_id.set(chosen)
         try:
             response = self.get_response(request)
@@ -36,11 +37,19 @@ class PersonalSettingsMiddleware:
         user = request.user
         if not user.is_authenticated:
             return self.get_response(request)
+        request.user_id = user.pk  # for lines that Django logs after all middleware
+        token = correlation.user_id.set(user.pk)
+        try:
+            response = self._answer(request, user)
+        finally:
+            correlation.user_id.reset(token)
+        # What one person may see is nothing for a cache that others share.
+        patch_cache_control(response, private=True)
+        return response
+
+    def _answer(self, request, user):
         with timezone.override(user.zone):
             if user.language and user.language != translation.get_language():
                 translation.activate(user.language)
                 request.LANGUAGE_CODE = translation.get_language()
-            response = self.get_response(request)
-        # What one person may see is nothing for a cache that others share.
-        patch_cache_control(response, private=True)
-        return response
+            return self.get_response(request)

@@ -159,6 +159,10 @@ SECURE_HSTS_SECONDS = env.number("TEAMDESK_HSTS_SECONDS", 0, of=int)
 # Whether other hosts of the domain follow is decided by the owner of the domain, not here.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 TEAMDESK_METRICS_TOKEN = env.text("TEAMDESK_METRICS_TOKEN", "")
+TEAMDESK_METRICS_PORT = env.number("TEAMDESK_METRICS_PORT", 0, 0, int)  # of workers and beat
+if TEAMDESK_METRICS_PORT > 65_535:
+    raise ImproperlyConfigured(f"TEAMDESK_METRICS_PORT={TEAMDESK_METRICS_PORT} is no port.")
+TEAMDESK_METRICS_ADDRESS = env.text("TEAMDESK_METRICS_ADDRESS", "127.0.0.1")
 if env.boolean("TEAMDESK_BEHIND_PROXY", False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
@@ -176,8 +180,25 @@ TEAMDESK_URL = env.web_address(
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"about": {"()": "teamdesk.logs.About"}},
+    "formatters": {
+        "line": {"()": "teamdesk.logs.Line"},
+        "json": {"()": "teamdesk.logs.Json"},
+    },
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "filters": ["about"],
+            "formatter": env.choice("TEAMDESK_LOG_FORMAT", "line", ["line", "json"]),
+        }
+    },
+    "loggers": {
+        # Django gives these handlers of their own, which would say it all twice, and differently.
+        "django": {"handlers": [], "propagate": True},
+        "django.server": {"handlers": [], "propagate": True},
+        # The pool of Celery's worker; its logger hands nothing up.
+        "multiprocessing": {"handlers": ["console"], "propagate": False},
+    },
     "root": {"handlers": ["console"], "level": env.log_level("LOG_LEVEL", "INFO")},
 }
 

@@ -114,13 +114,13 @@ class Processes:
             **env,
         )
 
-    def web(self, **env) -> tuple[Process, str]:
+    def web(self, *options: str, **env) -> tuple[Process, str]:
         """A web server that answers, and its address without the last slash."""
         port = free_port()
         process = self.start(
             "web",
             *(sys.executable, "-m", "gunicorn", "teamdesk.wsgi", "--bind", f"127.0.0.1:{port}"),
-            *("--threads", "4"),
+            *("--threads", "4", *options),
             **env,
         )
         address = f"http://127.0.0.1:{port}"

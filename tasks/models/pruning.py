@@ -10,7 +10,7 @@ from django.db import IntegrityError, models, transaction
 from django.db.models import Count, Q
 from django.db.models.functions import Now
 
-from tasks import registry
+from tasks import metrics, registry
 from tasks.errors import describe
 from tasks.transactions import repeating
 
@@ -72,6 +72,7 @@ class Prunable(models.QuerySet):
                 break
             since = ended_at
             removed += count
+            metrics.pruned.inc(count)
             if progress:
                 progress(removed)
         return removed

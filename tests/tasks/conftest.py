@@ -2,8 +2,9 @@ import threading
 
 import pytest
 from django.db import connection
+from prometheus_client import CollectorRegistry
 
-from tasks import queue
+from tasks import metrics, queue
 from tasks.dispatcher import dispatch_once
 from tests.tasks import kinds  # noqa: F401  registers them
 
@@ -59,3 +60,27 @@ def round_under_way(actor, monkeypatch):
         return finish
 
     return begin
+
+
+@pytest.fixture
+def counted():
+    """``counted()``: what was counted since the test began, without the zeros."""
+    collected = CollectorRegistry()
+    for metric in metrics.ALL:
+        collected.register(metric)
+
+    def now():
+        return {
+            (sample.name, *sample.labels.values()): sample.value
+            for family in collected.collect()
+            for sample in family.samples
+            if not sample.name.endswith(("_bucket", "_created"))
+        }
+
+    before = now()
+
+    def since():
+        more = {key: value - before.get(key, 0) for key, value in now().items()}
+        return {key: value for key, value in more.items() if value}
+
+    return since

@@ -143,6 +143,15 @@ def test_a_task_that_waits_although_canaries_come_back_is_a_warning(asked):
     ]
 
 
+def test_a_canary_that_is_a_little_late_is_no_more_than_late(asked):
+    a_round_succeeds()
+    canaries_came_back(ago=100)
+    row(CANARY["short"], ago=75), row(CANARY["long"], ago=5)
+    status, found = asked()
+    assert status == 200
+    assert found["warnings"] == ["workers_short: backlog: oldest due task waits 75 s"]
+
+
 def test_a_kind_that_nobody_knows_counts_as_short(asked):
     a_round_succeeds()
     canaries_came_back()
