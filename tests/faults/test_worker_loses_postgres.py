@@ -131,6 +131,7 @@ def test_a_claim_that_never_arrives_costs_nothing(first, postgres_proxy, notes, 
 
 
 @pytest.mark.processes
+@pytest.mark.timeout(400)
 def test_a_real_worker_is_free_again_when_it_heals(
     processes, postgres_proxy, notes, wait_until, time_passes, reread, settings
 ):
@@ -152,7 +153,7 @@ def test_a_real_worker_is_free_again_when_it_heals(
 
     wait_until(lambda: done(task), "the other one does it", 90)
     second.stop()
-    wait_until(lambda: "attempt 1 failed" in first.output, "the first one gives up", 60)
+    wait_until(lambda: "attempt 1 failed" in first.output, "the first one gives up", 120)
     postgres_proxy.heal()
     last = enqueue("NOTE")
     wait_until(lambda: done(last), "the first one works again", 90)
