@@ -127,7 +127,7 @@ def sender(name: str, default: str) -> str:
 
 
 def web_address(name: str, default: str | None) -> str:
-    """``https://help.example.org``, perhaps with a path. ``default`` None: there is none."""
+    """``https://help.example.org``. ``default`` None: there is none."""
     value = _env.str(name, "") or default
     if value is None:
         raise ImproperlyConfigured(
@@ -139,7 +139,8 @@ def web_address(name: str, default: str | None) -> str:
         _ = parts.port  # raises if it is no number
     except ValueError:
         parts = urlsplit("")
-    if parts.scheme in {"http", "https"} and parts.hostname and not (parts.query or parts.fragment):
+    beyond = parts.path.strip("/") or parts.query or parts.fragment
+    if parts.scheme in {"http", "https"} and parts.hostname and not beyond:
         return value
     raise ImproperlyConfigured(f"{name}={value!r} is no address like https://help.example.org.")
 

@@ -22,6 +22,7 @@ NAMES = {
     "English",
     "REMINDER",
     "EXPORT",
+    "MAIL",
     "vpn",
     "Support",
 }

@@ -91,6 +91,7 @@ def test_production_needs_what_it_cannot_guess(name, value):
         ("DEFAULT_FROM_EMAIL", "nobody", "is no sender"),
         ("TEAMDESK_URL", "help.example.org", "is no address"),
         ("TEAMDESK_URL", "https://help.example.org:port", "is no address"),
+        ("TEAMDESK_URL", "https://help.example.org/desk/", "is no address"),
     ],
 )
 def test_a_bad_value_is_named_at_start(name, value, complaint):

@@ -22,7 +22,7 @@ def domain() -> str:
 
 def absolute(path: str) -> str:
     """The address of one of our pages, for a reader who is not in it."""
-    return urljoin(settings.TEAMDESK_URL.rstrip("/") + "/", path)
+    return urljoin(settings.TEAMDESK_URL, path)
 
 
 def one_line(text: str) -> str:

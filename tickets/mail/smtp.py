@@ -1,4 +1,8 @@
-"""Django's SMTP backend, bounded: whatever the server does, the whole call ends in time."""
+"""Django's SMTP backend, bounded: whatever the server does, the whole call ends in time.
+
+Looking up the server's name is the system's own affair and cannot be interrupted from here; where
+that hangs, Celery ends the process after the kind's time limit, which costs an attempt.
+"""
 
 import contextlib
 import functools

@@ -1,7 +1,6 @@
 """What a person is told by mail: one row per recipient, from the event to the server's answer."""
 
 import uuid
-from datetime import timedelta
 
 from django.conf import settings
 from django.db import models, transaction
@@ -9,28 +8,16 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from tasks.errors import clean
 from tasks.models import BackgroundTask
-from tasks.registry import RetryLater
-from tasks.transactions import repeating
 from tickets.mail import addresses
 
+from .mail_sending import UNSETTLED, MailSending, MailStatus
 from .notification_kind import NotificationKind, mail_field
 from .team import Team
 from .user import User
 
 MAIL = "MAIL"
 EXCERPT_LIMIT = 2_000  # characters
-
-
-class MailStatus(models.TextChoices):
-    QUEUED = "queued", _("queued")
-    SENT = "sent", _("sent")
-    SKIPPED = "skipped", _("skipped")
-    FAILED = "failed", _("failed")
-
-
-UNSETTLED = [MailStatus.QUEUED, MailStatus.FAILED]  # a retry of a failed one sends it
 
 
 class Because(models.TextChoices):
@@ -104,7 +91,7 @@ class MailDeliveryQuerySet(models.QuerySet):
         return len(deliveries)
 
 
-class MailDelivery(models.Model):
+class MailDelivery(MailSending, models.Model):
     """One mail to one person. The task of kind MAIL sends it; this says what became of it.
 
     ``text``, ``url`` and ``excerpt`` are data: the words around them are made when it is sent, in
@@ -185,8 +172,6 @@ class MailDelivery(models.Model):
 
     def reason_to_skip(self) -> str:
         """Why it must not be sent now, or nothing. Rights and wishes are those of this moment."""
-        from .ticket import Ticket
-
         if not self.recipient.is_active:
             return "The recipient's account is not active any more."
         if not self.recipient.email:
@@ -195,73 +180,6 @@ class MailDelivery(models.Model):
             return "The recipient does not want mail about this any more."
         if self.because == Because.REQUESTER:
             return ""
-        if not Ticket.objects.visible_to(self.recipient).filter(pk=self.ticket_id).exists():
+        if self.ticket is None or not self.ticket.team.is_visible_to(self.recipient):
             return "The ticket is gone, or the recipient may not see it any more."
         return ""
-
-    # Verbs of the MAIL handler
-
-    @repeating
-    def begin_sending(self, lease, seconds: float) -> bool:
-        """The right to talk to the mail server, for ``seconds``. False: it is settled or deleted.
-
-        Asked for under the lease: the renewal holds the ledger's row until the commit, so nobody
-        recovers the task in between. Whoever has the right and lost its lease may still be in the
-        middle of the call; the next one waits until that cannot be any more.
-
-        Raises:
-            LeaseLost: the task was taken.
-            RetryLater: another execution may be sending it at this moment.
-        """
-        lease.renew()
-        free = Q(sending_until=None) | Q(sending_until__lte=Now())
-        changed = self._unsettled(free | Q(sending_by=lease.execution_id)).update(
-            status=MailStatus.QUEUED,
-            reason="",
-            address=self.recipient.email,
-            sending_by=lease.execution_id,
-            sending_until=Now() + timedelta(seconds=seconds),
-        )
-        if changed:
-            return True
-        now = MailDelivery.objects.filter(pk=self.pk).first()
-        if now is None or now.is_settled:  # deleted with its recipient meanwhile, or done
-            return False
-        raise RetryLater(now.sending_until, "Another execution may be sending it at this moment.")
-
-    @repeating
-    def record_sent(self, answer: str) -> bool:
-        """The mail server took it. True if this call is the first to say so.
-
-        No fence: that is a fact about the world, whoever has the lease by now.
-        """
-        sent = MailDelivery.objects.filter(pk=self.pk).exclude(status=MailStatus.SENT)
-        changed = sent.update(
-            status=MailStatus.SENT,
-            sent_at=Now(),
-            answer=clean(answer),
-            reason="",
-            sending_by=None,
-            sending_until=None,
-        )
-        return changed == 1
-
-    def record_failure(self, lease, reason: str, *, is_final: bool) -> bool:
-        """It was not sent: give the right back, with the reason. False: the right was another's."""
-        changed = self._unsettled(Q(sending_by=lease.execution_id)).update(
-            status=MailStatus.FAILED if is_final else MailStatus.QUEUED,
-            reason=clean(reason),
-            sending_by=None,
-            sending_until=None,
-        )
-        return changed == 1
-
-    def skip(self, reason: str) -> bool:
-        """It is not to be sent. False: it was settled meanwhile."""
-        changed = self._unsettled().update(
-            status=MailStatus.SKIPPED, reason=reason, sending_by=None, sending_until=None
-        )
-        return changed == 1
-
-    def _unsettled(self, *conditions):
-        return MailDelivery.objects.filter(*conditions, pk=self.pk, status__in=UNSETTLED)
