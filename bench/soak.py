@@ -9,6 +9,7 @@ are kept. The same seed gives the same load and the same order of actions, not t
 """
 
 import argparse
+import contextlib
 import json
 import logging
 import signal
@@ -68,15 +69,13 @@ def main() -> int:
 
 
 def _soak(options, stage: Stage, mails: MailServer) -> tuple[dict, list[str]]:
-    """Load and monkey for the time given; then heal, let it finish, judge."""
-    from django.db import connection
-
+    """Load and monkey for the time given; then heal, let it finish, judge. Returns the figures and
+    what was broken."""
     from bench.soaking import cast, kinds, ledger
     from bench.soaking.exports import ExportLoad
     from bench.soaking.monkey import Monkey
     from bench.soaking.orders import OrderLoad
     from bench.soaking.tickets import TicketLoad
-    from tasks.clock import database_now
 
     kinds.make_tables()
     company, seed = cast.set_up(), options.seed
@@ -85,41 +84,23 @@ def _soak(options, stage: Stage, mails: MailServer) -> tuple[dict, list[str]]:
     orders = OrderLoad(f"orders-{seed}", options.pause)
     loads = {"tickets": tickets, "exports": exports, "orders": orders}
     monkey = Monkey(seed, stage, options.monkey_pause, options.only)
-    rounds = ledger.Rounds()
+    watch = ledger.Watch()
 
-    load_ends, monkey_ends = threading.Event(), threading.Event()
-    threads = [
-        threading.Thread(target=load.run, args=[load_ends], name=name)
-        for name, load in loads.items()
-    ]
-    threads.append(threading.Thread(target=rounds.watch, args=[load_ends], name="rounds"))
-    mischief = threading.Thread(target=monkey.run, args=[monkey_ends], name="monkey")
-    died = []
-    threading.excepthook = lambda death: died.append(
-        f"{death.thread.name} ended: {death.exc_value!r}"
-    )
-    connection.close()
-    for thread in [*threads, mischief]:
-        thread.start()
-    try:
-        time.sleep(options.minutes * 60)
-        monkey_ends.set()
-        mischief.join()
-        monkey.heal()
-    finally:
-        for event in (monkey_ends, load_ends):
-            event.set()
-        for thread in [*threads, mischief]:
-            thread.join()
-    before = database_now()
-    allowed = LEASE_SECONDS + rounds.two + stage.start_up_seconds
-    began = time.monotonic()
-    breaches = died + ledger.wait_for_the_end(before, allowed + ledger.PATIENCE_SECONDS)
-    finishing = time.monotonic() - began
-    breaches += ledger.breaches(before)
-    for load in [*loads.values(), mails]:
-        breaches += load.breaches()
-    recoveries = ledger.recoveries(monkey.actions, stage)
+    died: list[str] = []
+    threading.excepthook = lambda end: died.append(f"{end.thread.name} died: {end.exc_value!r}")
+    with running(watch.run):
+        with running(*(load.run for load in loads.values())):
+            with running(monkey.run):
+                time.sleep(options.minutes * 60)
+            monkey.heal()
+        began = time.monotonic()
+        allowed = LEASE_SECONDS + watch.two_rounds + stage.start_up_seconds
+        breaches = died + ledger.wait_for_the_end(allowed + ledger.PATIENCE_SECONDS)
+        finishing = time.monotonic() - began
+    breaches += ledger.breaches()
+    for each in [*loads.values(), mails]:
+        breaches += each.breaches()
+    recoveries = ledger.recoveries(monkey.actions, stage, watch)
     breaches += [
         f"slow: {each.attempt} was released {each.seconds:.1f} s after {each.cause}"
         for each in recoveries
@@ -128,29 +109,48 @@ def _soak(options, stage: Stage, mails: MailServer) -> tuple[dict, list[str]]:
     figures = {
         "monkey's actions": len(monkey.actions),
         **{f"… {name}": count for name, count in sorted(monkey.counts.items())},
+        "ends of processes and services": sum(member.ends for member in stage.members),
         **{f"accepted: {name}": load.accepted for name, load in loads.items()},
         **{f"answers lost: {name}": load.unknown for name, load in loads.items()},
         "downloads compared": exports.downloads,
         "mails received": len(mails.received),
         "… of them repeated": mails.repeated,
-        **ledger.figures(before),
+        **ledger.figures(),
+        "executions that lost their lease": stage.lines_with("was taken from execution"),
         "recoveries": len(recoveries),
         "… without a cause of ours": sum(each.cause is None for each in recoveries),
-        "longest recovery": round(max((each.seconds for each in recoveries), default=0), 1),
-        "… with other outages": round(
-            max((each.gross_seconds for each in recoveries), default=0), 1
-        ),
+        "longest recovery": longest(each.seconds for each in recoveries),
+        "… with other outages": longest(each.gross_seconds for each in recoveries),
         "allowed for a recovery": round(allowed, 1),
-        "longest round": rounds.longest,
+        "longest round": round(watch.longest_round, 1),
         "longest start-up": round(stage.start_up_seconds, 1),
         "time to finish after healing": round(finishing, 1),
-        "executions that lost their lease": stage.lines_with("was taken from execution"),
-        "ends of processes and services": sum(member.ends for member in stage.members),
     }
     if breaches or options.keep:
         _keep_journal(stage, monkey, loads, breaches)
         ledger.keep(stage.logs)
     return figures, breaches
+
+
+@contextlib.contextmanager
+def running(*works):
+    """Each in a thread of its own, until the end of the block."""
+    closing = threading.Event()
+    threads = [
+        threading.Thread(target=work, args=[closing], name=work.__qualname__) for work in works
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        closing.set()
+        for thread in threads:
+            thread.join()
+
+
+def longest(seconds) -> float:
+    return round(max(seconds, default=0.0), 1)
 
 
 def _keep_journal(stage: Stage, monkey, loads: dict, breaches: list[str]) -> None:

@@ -4,6 +4,7 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import UUID
 
 from django.db import DatabaseError, InterfaceError, connection
 from django.db.models import Count, F, Max, Q
@@ -12,6 +13,7 @@ from django.db.models.functions import Now
 from bench.soaking.monkey import Action
 from bench.soaking.stage import LEASE_SECONDS, RECHECK_SECONDS, ROUND_SECONDS, Stage
 from exports.purge import unneeded_chunks
+from tasks import registry
 from tasks.models import BackgroundTask, DispatcherStatus, TaskAttempt, TaskStatus
 from tasks.records import LOST_AFTER_SECONDS
 
@@ -22,26 +24,39 @@ PATIENCE_SECONDS = LOST_AFTER_SECONDS + RECHECK_SECONDS + 15
 LONGEST_SECONDS = 600
 
 
-class Rounds:
-    """Looks how long the dispatcher's rounds take on this machine, under this load."""
+class Watch:
+    """Looks how long the dispatcher's rounds take on this machine, under this load, and when
+    executions gave their last sign of life, which the ledger forgets."""
 
-    longest = 0.0
+    def __init__(self):
+        self.longest_round = 0.0
+        self.signs: dict[UUID, float] = {}  # by execution, seconds since 1970
 
-    def watch(self, closing: threading.Event) -> None:
+    def run(self, closing: threading.Event) -> None:
         while not closing.wait(ROUND_SECONDS / 2):
             try:
-                self.longest = max(self.longest, DispatcherStatus.current().last_seconds or 0)
+                seconds = DispatcherStatus.current().last_seconds or 0
+                self.longest_round = max(self.longest_round, seconds)
+                running = BackgroundTask.objects.filter(status=TaskStatus.RUNNING)
+                for execution, at in running.values_list("execution_id", "updated_at"):
+                    self.signs[execution] = at.timestamp()
             except (DatabaseError, InterfaceError):
                 connection.close()
         connection.close()
 
     @property
-    def two(self) -> float:
-        return 2 * (ROUND_SECONDS + self.longest)
+    def two_rounds(self) -> float:
+        return 2 * (ROUND_SECONDS + self.longest_round)
 
 
-def wait_for_the_end(before, seconds: float) -> list[str]:
-    """Until everything accepted before that moment has ended, and the purge has nothing left to do.
+def accepted():
+    """Every task but the periodic chores, of which there is always a new one."""
+    chores = [kind.name for kind in registry.kinds().values() if kind.every]
+    return BackgroundTask.objects.exclude(kind__in=chores)
+
+
+def wait_for_the_end(seconds: float) -> list[str]:
+    """Until everything has ended, and the purge has nothing left to do.
 
     ``seconds`` is how long nothing may end and nothing wait on its ladder: a slow machine gets the
     time that its backlog needs, a task that hangs does not. Returns what hangs.
@@ -49,7 +64,7 @@ def wait_for_the_end(before, seconds: float) -> list[str]:
     fewest, now = None, time.monotonic()
     deadline, latest = now + seconds, now + LONGEST_SECONDS
     while True:
-        left = BackgroundTask.objects.live().filter(created_at__lte=before)
+        left = accepted().live()
         count = left.count() + len(unneeded_chunks())
         if not count:
             return []
@@ -66,9 +81,8 @@ def wait_for_the_end(before, seconds: float) -> list[str]:
         time.sleep(0.25)
 
 
-def breaches(before) -> list[str]:
-    """Of tasks created before that moment."""
-    tasks = BackgroundTask.objects.filter(created_at__lte=before)
+def breaches() -> list[str]:
+    tasks = accepted()
     attempts = TaskAttempt.objects.filter(task__in=tasks)
     found = [
         f"{task}: failed after {task.attempt} attempts: {task.last_error}"
@@ -96,8 +110,9 @@ def breaches(before) -> list[str]:
 
 @dataclass(frozen=True)
 class Recovery:
-    """A lease that expired: ``gross_seconds`` from the kill or freeze to the release, and
-    ``seconds`` without the time in which no rounds could run because of other actions."""
+    """A lease that expired: ``gross_seconds`` from the kill or freeze (or the sign of life that was
+    seen after it) to the release, and ``seconds`` without the time in which no rounds could run
+    because of other actions."""
 
     attempt: str
     cause: Action | None
@@ -105,7 +120,7 @@ class Recovery:
     gross_seconds: float
 
 
-def recoveries(actions: list[Action], stage: Stage) -> list[Recovery]:
+def recoveries(actions: list[Action], stage: Stage, watch: Watch) -> list[Recovery]:
     """Every lease that ran out. The cause is the last action upon its worker, or upon PostgreSQL,
     that is old enough to be it."""
     outages = _times_without_rounds(stage)
@@ -123,7 +138,8 @@ def recoveries(actions: list[Action], stage: Stage) -> list[Recovery]:
             )
         ]
         cause = causes[-1] if causes else None
-        since = cause.at if cause else released - LEASE_SECONDS
+        # Of a pool with several processes an action may have hit another one.
+        since = max(started, watch.signs.get(attempt.execution_id, 0), cause.at if cause else 0)
         gross = released - since
         net = gross - _overlap(since, released, outages)
         found.append(Recovery(str(attempt), cause, net, gross))
@@ -162,11 +178,12 @@ def keep(folder: Path) -> None:
                 file.writelines(rows)
 
 
-def figures(before) -> dict[str, float]:
+def figures() -> dict[str, float]:
     """Counts and times in seconds."""
-    tasks = BackgroundTask.objects.filter(created_at__lte=before)
+    tasks = accepted()
+    attempts = TaskAttempt.objects.filter(task__in=tasks)
     outcomes = dict(
-        TaskAttempt.objects.values_list("outcome").annotate(number=Count("pk")).order_by("outcome")
+        attempts.values_list("outcome").annotate(number=Count("pk")).order_by("outcome")
     )
     with connection.cursor() as cursor:
         cursor.execute(
