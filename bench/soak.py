@@ -71,6 +71,8 @@ def main() -> int:
 def _soak(options, stage: Stage, mails: MailServer) -> tuple[dict, list[str]]:
     """Load and monkey for the time given; then heal, let it finish, judge. Returns the figures and
     what was broken."""
+    from django.db import connection
+
     from bench.soaking import cast, kinds, ledger
     from bench.soaking.exports import ExportLoad
     from bench.soaking.monkey import Monkey
@@ -86,6 +88,7 @@ def _soak(options, stage: Stage, mails: MailServer) -> tuple[dict, list[str]]:
     monkey = Monkey(seed, stage, options.monkey_pause, options.only)
     watch = ledger.Watch()
 
+    connection.close()  # it would not outlive the monkey
     died: list[str] = []
     threading.excepthook = lambda end: died.append(f"{end.thread.name} died: {end.exc_value!r}")
     with running(watch.run):
