@@ -6,6 +6,10 @@ its processes and services. At the end every effect is compared with what was ac
 
 Exit status 1 means that a promise was broken: what and which task is printed, and logs and journal
 are kept. The same seed gives the same load and the same order of actions, not the same moments.
+
+A slow machine breaks nothing: what a recovery may take is the lease, two rounds and a start-up, the
+latter two as measured in this very run; and the end is waited for as long as anything still ends. All
+kinds get fifty attempts a second apart (bench/soaking/apps.py), so that kills alone fail no task.
 """
 
 import argparse
