@@ -29,6 +29,14 @@ def compare(stage: Stage, options: Namespace) -> Book:
     book, size = Book(tell=say), QUICK if options.quick else FULL
     size = replace(size, jobs=options.jobs or size.jobs)
     arms = chosen(options.arms)
+    try:
+        _compare(stage, options, book, size, arms)
+    except KeyboardInterrupt:  # what was measured so far is worth showing
+        book.failures.append("interrupted")
+    return book
+
+
+def _compare(stage: Stage, options: Namespace, book: Book, size: Size, arms: list[Arm]) -> None:
     if set(options.metrics) - {"memory"}:
         for number in range(options.rounds):
             turn = number % len(arms)
@@ -45,7 +53,6 @@ def compare(stage: Stage, options: Namespace) -> Book:
             running.start()
             memory.measure(running, book, size.tasks, worker="worker-short")
             account(running, book)
-    return book
 
 
 def chosen(names: str | None) -> list[Arm]:

@@ -9,7 +9,7 @@ An arm's module (``bench.arms.NAME``) is loaded in its own processes only, with 
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _CELERY = ("-m", "celery", "--quiet")
 _PEERS = "bench.arms.settings"
@@ -33,6 +33,7 @@ class Arm:
         name: in tables and JSON.
         module: of ``bench.arms``.
         database: its name; the module's where none is given.
+        keeps_connections: Celery's worker is told to keep its database connection between tasks.
         redis_db: its database of Valkey.
         polls: it asks PostgreSQL again and again whether there is work.
         singles: share of the jobs of "one at a time": one that answers after a second does fewer.
@@ -48,6 +49,7 @@ class Arm:
     singles: float = 1.0
     drains: bool = True
     database: str = ""
+    keeps_connections: bool = False
 
     def __post_init__(self):
         if not self.database:
@@ -95,6 +97,7 @@ CELERY = Arm(
     redis_db=1,
     polls=False,
 )
+CELERY_KEEPING = replace(CELERY, name="celery, connections kept", keeps_connections=True)
 OUTBOX = Arm(
     "django-celery-outbox",
     module="celery_outbox",
@@ -133,7 +136,7 @@ TASKS_DB_EAGER = Arm(
     drains=False,
 )
 
-ARMS = (OURS, CELERY, OUTBOX, PROCRASTINATE, TASKS_DB, TASKS_DB_EAGER)
+ARMS = (OURS, CELERY, CELERY_KEEPING, OUTBOX, PROCRASTINATE, TASKS_DB, TASKS_DB_EAGER)
 
 
 def environment(arm: Arm, database_url: str, redis_url: str) -> dict[str, str]:
@@ -145,6 +148,7 @@ def environment(arm: Arm, database_url: str, redis_url: str) -> dict[str, str]:
     }
     return kept | {
         "BENCH_ARM": arm.module,
+        "BENCH_KEEP_CONNECTIONS": "1" if arm.keeps_connections else "",
         "DJANGO_SETTINGS_MODULE": arm.settings,
         "DATABASE_URL": database_url,
         "REDIS_URL": redis_url,

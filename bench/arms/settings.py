@@ -29,6 +29,9 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
+# By default Celery closes the database connection before and after every task.
+CELERY_DB_REUSE_MAX = 1_000_000_000 if os.environ.get("BENCH_KEEP_CONNECTIONS") else None
+
 CELERY_OUTBOX_APP = "bench.arms.celery_outbox.app"
 MONITORING_METRICS_ENABLED = False  # nobody listens to its StatsD packets here
 
