@@ -13,7 +13,7 @@ import psycopg
 import redis
 
 from bench.arms import Arm, environment
-from teamdesk.embedded import Postgres, Valkey, database_url
+from teamdesk.embedded import Postgres, ServiceError, Valkey, database_url
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -56,7 +56,7 @@ class Stage:
         self.postgres.stop()
 
     def prepare(self, arm: Arm) -> None:
-        """Its database, with its tables. Raises CalledProcessError when migrations fail."""
+        """Its database, with its tables. Raises ServiceError when migrations fail."""
         with self.postgres.connect() as connection:
             known = connection.execute(
                 "SELECT 1 FROM pg_database WHERE datname = %s", [arm.database]
@@ -64,12 +64,15 @@ class Stage:
             if known:
                 return
             connection.execute(f'CREATE DATABASE "{arm.database}"')
-        subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-m", "django", "migrate", "--verbosity=0"],
             cwd=ROOT,
             env=self.environment(arm),
-            check=True,
+            capture_output=True,
+            text=True,
         )
+        if done.returncode:
+            raise ServiceError(f"The tables of {arm.name} were not made:\n{done.stderr[-2000:]}")
         with self.connect(arm) as connection:
             connection.execute(_TABLES)
 

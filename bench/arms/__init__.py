@@ -97,7 +97,7 @@ CELERY = Arm(
     redis_db=1,
     polls=False,
 )
-CELERY_KEEPING = replace(CELERY, name="celery, connections kept", keeps_connections=True)
+CELERY_KEEPING = replace(CELERY, name="celery kept", keeps_connections=True)
 OUTBOX = Arm(
     "django-celery-outbox",
     module="celery_outbox",
