@@ -26,9 +26,10 @@ _LIMITS = {"lock_timeout": "5s", "idle_in_transaction_session_timeout": "60s"}
 def set_session_limits(sender=None, connection=None, **kwargs) -> None:
     """Receiver of ``connection_created`` in dispatcher and worker processes."""
     statement = f"{settings.TEAMDESK_STATEMENT_SECONDS * 1000:.0f}ms"
+    limits = _LIMITS | {"statement_timeout": statement}
+    each = ", ".join(["set_config(%s, %s, false)"] * len(limits))  # one round trip for all
     with connection.cursor() as cursor:
-        for name, value in (_LIMITS | {"statement_timeout": statement}).items():
-            cursor.execute("SELECT set_config(%s, %s, false)", [name, value])
+        cursor.execute(f"SELECT {each}", [part for limit in limits.items() for part in limit])
 
 
 @contextmanager

@@ -37,7 +37,8 @@ class DispatcherStatus(models.Model):
 
     @classmethod
     def record_start(cls) -> None:
-        cls.objects.update_or_create(pk=1, defaults={"last_started_at": Now()})
+        if not cls.objects.filter(pk=1).update(last_started_at=Now()):
+            cls.objects.update_or_create(pk=1, defaults={"last_started_at": Now()})
 
     @classmethod
     def record_success(cls, seconds: float, counts: dict[str, int]) -> None:
