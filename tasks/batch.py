@@ -43,9 +43,12 @@ class Batch:
         self._current: Lease | None = None
         self._error: Exception | None = None
 
-    def run(self) -> dict[str, TaskStatus]:
+    def run(self, when_it_takes_time: Callable[[], None] | None = None) -> dict[str, TaskStatus]:
         """To the end of every attempt. Returns the statuses by job; what was taken from its
         execution has none.
+
+        Args:
+            when_it_takes_time: is called from the side, after a moment.
 
         Raises DatabaseError or InterfaceError, in the end, if an attempt's outcome could not be
         recorded; and SystemExit when the pool ends this process, with all leases handed back.
@@ -53,7 +56,7 @@ class Batch:
         begun = time.monotonic()
         grouped = begun
         try:
-            with kept_alive(self._held):
+            with kept_alive(self._held, when_it_takes_time):
                 for lease in list(self._held):
                     if time.monotonic() - begun > registry.BATCH_SECONDS:
                         break

@@ -27,7 +27,7 @@ class _HandOver:
     """Run once, after the commit, for all tasks of one transaction."""
 
     def __init__(self):
-        self.tasks: list[int] = []
+        self.tasks: list = []
 
     def __call__(self):
         # Registered once per task so that it outlives a rolled back savepoint; only the first
@@ -42,25 +42,27 @@ class _HandOver:
                 logger.warning("Fast path off for %d s: %s", rest.seconds, error)
 
 
-def hand_over_on_commit(task_id: int) -> None:
-    """Hand this task over after the current transaction commits, together with its others."""
+def hand_over_on_commit(task) -> None:
+    """Hand this task over after the current transaction commits, together with its others.
+
+    ``task`` carries ``is_due`` by the database's clock.
+    """
     if not settings.TEAMDESK_FAST_PATH:
         return
     pending = (hook for _, hook, *_ in connection.run_on_commit if isinstance(hook, _HandOver))
     hand_over = next(pending, None) or _HandOver()
-    hand_over.tasks.append(task_id)
+    hand_over.tasks.append(task)
     transaction.on_commit(hand_over, robust=True)
 
 
-def _hand_over(tasks: list[int]) -> None:
+def _hand_over(tasks: list) -> None:
     from tasks.models import BackgroundTask
 
-    due = list(
-        BackgroundTask.objects.waiting()
-        .filter(pk__in=tasks, dispatched_at=None)
-        .with_is_due()
-        .filter(is_due=True)[: settings.TEAMDESK_BATCH_SIZE]
-    )
+    if len(tasks) == 1:
+        # The hook of a rolled back savepoint is never called: this one was committed as it is.
+        due = [task for task in tasks if task.is_new_and_due]
+    else:
+        due = BackgroundTask.objects.new_and_due([task.pk for task in tasks])
     if due:
         _within_time(lambda: queue.add(due, patience=SECONDS))
 

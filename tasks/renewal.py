@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
 
@@ -32,17 +32,24 @@ WHERE task.id IS NULL
 """
 
 
+# What ends sooner tells the queue once, at its end: its record said that it was on its way.
+_MOMENT_SECONDS = 1
+
+
 @contextmanager
-def kept_alive(leases: Sequence):
+def kept_alive(leases: Sequence, when_it_takes_time: Callable[[], None] | None = None):
     """Renews ``leases`` on a connection of its own, none beyond its kind's time limit. What is
     taken off the list meanwhile has ended.
 
     One that was taken from its execution is told so, and its neighbours are not disturbed.
+
+    Args:
+        when_it_takes_time: is called from the side, once, if the block does not end in a moment.
     """
     done = threading.Event()
     thread = threading.Thread(
         target=copy_context().run,  # its lines are about the same
-        args=(_renew_until, done, leases),
+        args=(_renew_until, done, leases, when_it_takes_time),
         name=f"lease {leases[0].task}",
         daemon=True,
     )
@@ -54,8 +61,12 @@ def kept_alive(leases: Sequence):
         thread.join(timeout=settings.TEAMDESK_RENEWAL_SECONDS)
 
 
-def _renew_until(done: threading.Event, leases: Sequence) -> None:
+def _renew_until(done: threading.Event, leases: Sequence, when_it_takes_time) -> None:
     try:
+        if when_it_takes_time:
+            if done.wait(_MOMENT_SECONDS):
+                return
+            when_it_takes_time()
         while any(lease.may_be_renewed for lease in list(leases)):
             if done.wait(settings.TEAMDESK_RENEWAL_SECONDS):
                 return

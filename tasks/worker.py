@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 
 from celery import shared_task, signals
-from django.db import close_old_connections, connections
+from django.db import DEFAULT_DB_ALIAS, close_old_connections, connections
 from django.db.backends.signals import connection_created
 
 from tasks import correlation, metrics, patience, queue, registry
@@ -77,16 +77,15 @@ def _run_jobs(
 def _run(tasks: list[BackgroundTask], message: str, published_at: int) -> dict[str, TaskStatus]:
     if len(tasks) == 1:
         correlation.claimed(tasks[0])
-    names = [task.job_id for task in tasks]
     kind = registry.kind(tasks[0].kind)
     begins_within = registry.BATCH_SECONDS if len(tasks) > 1 else 0
     leases = [Lease(task, begins_within) for task in tasks]
     attempts = {task.job_id: task.attempt for task in tasks}
-    queue.mark_claimed(attempts, message, kind.queue, published_at)
+    marks = (attempts, message, kind.queue, published_at)
     try:
-        return Batch(leases).run()
+        return Batch(leases).run(when_it_takes_time=lambda: queue.mark_claimed(*marks))
     finally:
-        queue.mark_ended(names, message)
+        queue.mark_ended(*marks)
 
 
 def _refused(jobs: list[Job], message: str, published_at: int) -> list[Job]:
@@ -142,6 +141,9 @@ def _prepare_process(**kwargs):
     connections.close_all()
     connection_created.connect(set_session_limits)
     patience.wait_as_long_as_statements_may_take()
+    # The claim comes first and is repeated on a new connection if this one was lost; asking before
+    # each message would be a round trip for nothing.
+    connections.settings[DEFAULT_DB_ALIAS]["CONN_HEALTH_CHECKS"] = False
 
 
 @signals.task_prerun.connect

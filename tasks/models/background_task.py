@@ -199,6 +199,11 @@ class BackgroundTask(models.Model):
     def is_terminal(self) -> bool:
         return self.status in TERMINAL
 
+    @property
+    def is_new_and_due(self) -> bool:
+        """Was it due and not yet looked at by the dispatcher when it was read?"""
+        return self.status == TaskStatus.WAITING and self.dispatched_at is None and self.is_due
+
     # Verbs of a person
 
     def cancel(self, *, by=None, reason: str = "") -> bool:
@@ -251,7 +256,8 @@ class BackgroundTask(models.Model):
         if changed:
             self.refresh_from_db()
             logger.info("%s is run again for %s", self, by)
-            fast_path.hand_over_on_commit(self.pk)
+            self.is_due = True
+            fast_path.hand_over_on_commit(self)
         return changed == 1
 
 

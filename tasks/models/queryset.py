@@ -32,7 +32,15 @@ VALUES
      %(ticket)s, %(team)s, %(owner)s, %(reminder_revision)s, 0, '', %(request_id)s)
 ON CONFLICT (dedup_key) WHERE status IN ('WAITING', 'RUNNING')
 DO UPDATE SET dedup_key = EXCLUDED.dedup_key
-RETURNING {columns}
+RETURNING {columns}, run_at <= clock_timestamp()
+"""
+
+
+_NEW_AND_DUE = """
+SELECT {columns} FROM tasks_backgroundtask
+WHERE id = ANY(%s) AND status = 'WAITING' AND dispatched_at IS NULL
+    AND run_at <= statement_timestamp()
+ORDER BY id LIMIT %s
 """
 
 
@@ -83,6 +91,19 @@ class BackgroundTaskQuerySet(Prunable, models.QuerySet):
             ),
         )
 
+    def new_and_due(self, ids: list[int]) -> list:
+        """Those of ``ids`` that wait, are due and were never dispatched, at most a batch: rows with
+        ``is_due``, in id order. In SQL, since every request that enqueues waits for it."""
+        with connection.cursor() as cursor:
+            cursor.execute(
+                _NEW_AND_DUE.format(columns=", ".join(self.model.columns())),
+                [ids, settings.TEAMDESK_BATCH_SIZE],
+            )
+            tasks = [self.model.from_row(row) for row in cursor.fetchall()]
+        for task in tasks:
+            task.is_due = True
+        return tasks
+
     # Verbs
 
     def enqueue(
@@ -130,9 +151,11 @@ class BackgroundTaskQuerySet(Prunable, models.QuerySet):
                     "request_id": correlation.request_id.get(),
                 },
             )
-            task = self.model.from_row(cursor.fetchone())
+            *row, is_due = cursor.fetchone()
+        task = self.model.from_row(row)
+        task.is_due = is_due
         if fast_path_wanted:
-            fast_path.hand_over_on_commit(task.pk)
+            fast_path.hand_over_on_commit(task)
         return task
 
     @transaction.atomic

@@ -35,10 +35,14 @@ def mark_claimed(
     _mark(attempts, message, State.ACTIVE, queue, published_at)
 
 
-def mark_ended(jobs: Jobs, message: str) -> None:
+def mark_ended(
+    jobs: Jobs | Mapping[str, int], message: str, queue: str = "", published_at: int = 0
+) -> None:
     """The queue is done with this message. The record goes within a minute, not at once, so that a
-    publisher which records it late finds that it already ended."""
-    _mark(_without_attempt(jobs), message, State.COMPLETED, ttl=TOMBSTONE_SECONDS)
+    publisher which records it late finds that it already ended. Raises the queue's watermark, for
+    a message whose start was not worth a mark of its own."""
+    attempts = jobs if isinstance(jobs, Mapping) else _without_attempt(jobs)
+    _mark(attempts, message, State.COMPLETED, queue, published_at, ttl=TOMBSTONE_SECONDS)
 
 
 def mark_failed(jobs: Jobs, message: str, error: str) -> None:

@@ -1,6 +1,7 @@
 """Messages for Celery's workers: what they carry, and how they are published."""
 
 import os
+import time
 import uuid
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
@@ -19,6 +20,9 @@ EXECUTE = "tasks.execute"  # the one Celery task; tasks/worker.py
 HARD_LIMIT_MARGIN_SECONDS = 30  # Celery ends a hung process this long after its kind's limit
 
 _KEPT = 4  # idle connections to the broker, per process and patience
+# How long Redis's clock is counted on with our own before it is read again: a round trip less for
+# each message. What it is compared with has a tolerance of LOST_AFTER_SECONDS.
+_CLOCK_SECONDS = 10
 _kept: dict[tuple, deque] = defaultdict(lambda: deque(maxlen=_KEPT))
 
 
@@ -38,8 +42,8 @@ def publish(tasks: list, patience: float) -> list[tuple[str, int, list]]:
         return []
     published = []
     try:
-        with _producer(patience) as producer:
-            at = _redis_time(producer)
+        with _publisher(patience) as publisher:
+            producer, at = publisher.producer, publisher.redis_time()
             with producer.batch(max_size=len(tasks) * 2):
                 for group in travelling_together(tasks):
                     message = str(uuid.uuid4())
@@ -89,31 +93,45 @@ def _send(producer, message: str, group: list, at: int) -> None:
     )
 
 
-@contextmanager
-def _producer(patience: float):
-    """A kept producer. It serves one thread at a time; one that met an error is not kept."""
-    kept = _kept[(os.getpid(), current_app.conf.broker_write_url, patience)]
-    try:
-        producer = kept.pop()
-    except IndexError:
+class _Publisher:
+    """A producer on a connection of its own."""
+
+    def __init__(self, patience: float):
         options = settings.CELERY_BROKER_TRANSPORT_OPTIONS | {
             "socket_timeout": patience,
             "socket_connect_timeout": patience,
         }
-        connection = current_app.connection_for_write(transport_options=options)
-        producer = current_app.amqp.Producer(connection, auto_declare=False)
-    try:
-        yield producer
-    except BaseException:
+        self.connection = current_app.connection_for_write(transport_options=options)
+        self.producer = current_app.amqp.Producer(self.connection, auto_declare=False)
+        self._clock_read_at = float("-inf")
+
+    def redis_time(self) -> int:
+        """Microseconds since 1970 by Redis's clock."""
+        now = time.monotonic()
+        if now - self._clock_read_at > _CLOCK_SECONDS:
+            seconds, micros = self.producer.channel.client.time()
+            self._clock, self._clock_read_at = seconds * 1_000_000 + micros, now
+        return self._clock + int((now - self._clock_read_at) * 1_000_000)
+
+    def close(self) -> None:
         with suppress(KombuError, redis.RedisError, OSError):
-            producer.connection.release()
+            self.connection.release()
+
+
+@contextmanager
+def _publisher(patience: float):
+    """A kept publisher. It serves one thread at a time; one that met an error is not kept."""
+    kept = _kept[(os.getpid(), current_app.conf.broker_write_url, patience)]
+    try:
+        publisher = kept.pop()
+    except IndexError:
+        publisher = _Publisher(patience)
+    try:
+        yield publisher
+    except BaseException:
+        publisher.close()
         raise
     if len(kept) == _KEPT:
-        producer.connection.release()
+        publisher.close()
     else:
-        kept.append(producer)
-
-
-def _redis_time(producer) -> int:
-    seconds, micros = producer.channel.client.time()
-    return seconds * 1_000_000 + micros
+        kept.append(publisher)

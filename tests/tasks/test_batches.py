@@ -154,6 +154,23 @@ def test_the_queue_hears_of_all_of_them(three, empty_queue):
     assert queue.view_of(three).watermarks["short"] == 5
 
 
+def test_the_queue_hears_of_a_batch_that_takes_time(three, handler, wait_until, monkeypatch):
+    monkeypatch.setattr("tasks.renewal._MOMENT_SECONDS", 0.01)
+    dispatch_once()
+    message = queue.view_of(three).records[three[0].pk].message
+
+    def handle(task, lease):
+        def is_told():
+            view = queue.view_of(three)
+            states = {record.state for record in view.records.values()}
+            return states == {"active"} and view.watermarks["short"] == 5
+
+        wait_until(is_told)
+
+    handler(handle)
+    assert run_jobs(jobs(three), message, 5) == [COMPLETED] * 3
+
+
 def test_a_message_that_is_delivered_twice_runs_once(three, notes):
     run_jobs(jobs(three), "m")
     assert run_jobs(jobs(three), "m") == [None] * 3
