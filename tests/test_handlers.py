@@ -240,6 +240,10 @@ class Groups(list):
 
 @pytest.fixture
 def groups(monkeypatch, actor):
+    # A slow machine must not part what this is about.
+    monkeypatch.setattr(completion, "_GROUP_SECONDS", 600)
+    monkeypatch.setattr(completion, "_GROUP_LIMITS", "SELECT 1")
+    monkeypatch.setattr(batch, "_GROUP_AFTER_SECONDS", 600)
     seen, other = Groups(), actor("other")
     complete, record = batch.complete_together, completion.record_completed
 

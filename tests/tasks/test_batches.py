@@ -46,6 +46,7 @@ def outcomes(task):
 @pytest.fixture
 def groups(monkeypatch):
     """The sizes of the groups that are completed in one transaction, each when it is tried."""
+    monkeypatch.setattr(batch, "_GROUP_AFTER_SECONDS", 600)  # however slow this machine is
     sizes, original = [], batch.complete_together
 
     def counted(finished):
