@@ -7,9 +7,9 @@ who                     state     attempt                      at
 ======================= ========= ============================ =================
 queue.add, due          waiting   the ledger's + 1: the next   when published
 queue.add, not yet due  delayed   the ledger's + 1             ``run_at``
-worker, at the start    active    as it is                     as it is
-worker, at the claim    active    the claimed one              as it is
-worker, at the end      completed as it is                     as it is
+worker, claim refused   active    as it is                     as it is
+worker, after a second  active    the claimed one              as it is
+worker, at the end      completed the claimed one              as it is
 worker's main process   failed    as it is                     as it is
 ======================= ========= ============================ =================
 

@@ -258,12 +258,9 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 # then their processes are ended and hand their leases back.
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = env.number("TEAMDESK_SHUTDOWN_SECONDS", 10, 0)
 # Celery would close the database connection before and after every task: a new one costs more than
-# all that a claim asks. The worker looks after its connection itself (CONN_MAX_AGE, health checks).
+# all that a claim asks. The worker looks after its connection itself (tasks/worker.py).
 CELERY_DB_REUSE_MAX = 1_000_000_000
 CELERY_WORKER_SEND_TASK_EVENTS = False
-# Celery would close the database connection before and after every task, and a new one costs more
-# than a small task. tasks/worker.py closes it by its age, as a web process does.
-CELERY_DB_REUSE_MAX = 1_000_000_000
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
