@@ -11,7 +11,7 @@ from tasks.models import BackgroundTask
 from tickets.demo import staging
 from tickets.demo.cast import PASSWORD
 from tickets.management.commands import seed_demo
-from tickets.models import Comment, Notification, Team, Ticket, TicketEvent, User
+from tickets.models import Comment, MailDelivery, Notification, Team, Ticket, TicketEvent, User
 
 pytestmark = pytest.mark.django_db
 
@@ -102,6 +102,13 @@ def test_every_live_due_date_has_its_reminder(seed, small):
     due = Ticket.objects.live().exclude(due_at=None)
     scheduled = waiting.values_list("ticket", "run_at", "reminder_revision")
     assert set(scheduled) == set(due.values_list("pk", "due_at", "reminder_revision"))
+
+
+def test_nobody_gets_mail_about_what_happened_long_ago(seed, small):
+    seed()
+    assert Notification.objects.filter(kind="assigned").exists()
+    assert not MailDelivery.objects.exists()
+    assert not BackgroundTask.objects.exclude(kind="REMINDER").exists()
 
 
 def test_people_who_exist_keep_their_passwords_and_rights(seed, small):

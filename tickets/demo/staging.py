@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from tasks.clock import database_now
 from tasks.models import BackgroundTask
 from tickets.models import Comment, Notification, Team, Ticket, TicketEvent, User
+from tickets.models.mail_delivery import MAIL
 
 from .stories import STORIES, Stories
 
@@ -47,8 +48,6 @@ class Staged:
         ticket.created_at, ticket.updated_at = self.moments[0], last
         ticket.external_id = external_id
         ticket.save()
-        # It "happened" long ago: nobody gets mail about it now.
-        BackgroundTask.objects.filter(mail_delivery__ticket=ticket).delete()
         told = Notification.objects.filter(ticket=ticket)
         is_old = last < database_now() - timedelta(days=2)
         told.update(created_at=last, read_at=last + timedelta(hours=1) if is_old else None)
@@ -75,6 +74,9 @@ class Stage:
             dice = random.Random(external_id)  # noqa: S311  stories, not secrets
             self._play_one(dice, team, stories, workers, number).settle(external_id)
             added += 1
+        # It all "happened" long ago: nobody gets mail about it now. The deliveries go as well.
+        mails = BackgroundTask.objects.filter(kind=MAIL, ticket__external_id__in=set(ids) - known)
+        mails.filter(ticket__team=team).delete()
         return added
 
     def _play_one(self, dice, team, stories: Stories, workers, number) -> Staged:
