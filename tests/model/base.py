@@ -103,16 +103,16 @@ class Base(RuleBasedStateMachine):
             holds("no committed task vanishes", pk in rows, f"task {pk} is gone")
         holds("what was rolled back never was", rows.keys() <= self.tasks.keys(), f"{rows.keys()}")
         self._no_key_is_held_twice(rows)
-        attempts = world.attempts()
+        traces = world.traces()
         for pk, task in self.tasks.items():
-            mine = [each for each in attempts if each["task_id"] == pk]
+            mine = [each for each in traces.attempts if each["task_id"] == pk]
             self._is_held_by_one_execution(rows[pk], mine)
             self._is_within_its_policy(task, rows[pk])
             self._is(task, rows[pk])
             found = [Attempt(a["run"], a["attempt"], a["execution_id"], a["outcome"]) for a in mine]
             holds("attempts are written down", found == task.attempts, f"{task}: {found}")
-        self._effects_are_those_of_completed_runs()
-        holds("results are kept", world.chunks() == self.chunks, f"{world.chunks()}, {self.chunks}")
+        self._effects_are_those_of_completed_runs(traces.effects)
+        holds("results are kept", traces.chunks == self.chunks, f"{traces.chunks}, {self.chunks}")
 
     def _no_key_is_held_twice(self, rows: dict[int, dict]) -> None:
         live = (WAITING, RUNNING)
@@ -165,13 +165,12 @@ class Base(RuleBasedStateMachine):
     def is_about(self, seconds: float | None, moment: int) -> bool:
         return seconds is not None and abs(self.now + seconds - moment) < CLOSE
 
-    def _effects_are_those_of_completed_runs(self) -> None:
+    def _effects_are_those_of_completed_runs(self, found: list[tuple]) -> None:
         due = sorted(
             (task.pk, run, execution)
             for task in (*self.tasks.values(), *self.pruned)
             for run, execution in task.completed_runs.items()
         )
-        found = world.effects()
         holds("one effect per completed run", found == due, f"{found}, not {due}")
 
     # The end
@@ -196,7 +195,7 @@ class Base(RuleBasedStateMachine):
         holds("rows of the ledger stay", rows.keys() == self.tasks.keys(), f"{rows.keys()}")
         completed = {(pk, row["run"]) for pk, row in rows.items() if row["status"] == COMPLETED}
         completed |= {(task.pk, run) for task in self.pruned for run in task.completed_runs}
-        noted = [(pk, run) for pk, run, _ in world.effects()]
+        noted = [(pk, run) for pk, run, _ in world.traces().effects]
         holds("one effect per completed run", sorted(completed) == noted, f"{noted}")
 
     def work_off_the_lists(self) -> None:

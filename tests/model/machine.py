@@ -2,21 +2,22 @@
 
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.model.people import People
+from tests.model.gaps import Gaps
 from tests.model.profiles import chosen
 from tests.model.rounds import Rounds
 from tests.model.steps import Steps
 from tests.model.trouble import Trouble
 
 
-class Ledger(People, Steps, Rounds, Trouble):
+class Ledger(Gaps, Trouble):
     """A rule that has more names is chosen more often: without these nothing would happen."""
 
     rounds = more_rounds = Rounds.round
     much_time_passes = more_time_passes = Trouble.time_passes
     runs, claims, more_claims = Steps.run, Steps.claim, Steps.claim
     finishes = more_finishes = Steps.finish
-    recoveries = Rounds.recover_what_was_read
+    faults = Rounds.round_with_a_fault
+    recoveries = Gaps.recover_what_was_read
 
 
 def play(settings=None) -> None:

@@ -14,6 +14,7 @@ from tests.model.base import Base
 from tests.model.expected import CANCELLED, FAILED, Expected, holds
 from tests.model.kinds import KINDS
 
+MOST_TASKS = 9
 TROUBLES = ("faulty rounds", "losses", "wrong records", "wrong times", "dying workers")
 any_kind = st.sampled_from(["MANY", "MANY", "NOTE", "NOTE", "ONCE", "RESULT"])
 any_key = st.sampled_from([None, None, None, "a", "b"])
@@ -40,7 +41,7 @@ class People(Base):
         for kind in kinds:
             self._enqueue(kind, None, 0)
 
-    @precondition(lambda self: len(self.tasks) < 9)
+    @precondition(lambda self: len(self.tasks) < MOST_TASKS)
     @rule(kind=any_kind, key=any_key, wait=any_wait, fate=any_fate)
     def enqueue(self, kind, key, wait, fate):
         if fate == "committed":
@@ -103,9 +104,10 @@ class People(Base):
         seen = BackgroundTask.objects.get(pk=task.pk)
         if from_an_old_page and task.run:
             seen.run -= 1
-        self._retry(task, seen)
+        self.retry(task, seen)
 
-    def _retry(self, task: Expected, seen: BackgroundTask) -> None:
+    def retry(self, task: Expected, seen: BackgroundTask | None = None) -> None:
+        seen = seen or BackgroundTask.objects.get(pk=task.pk)
         allowed = task.status in (FAILED, CANCELLED) and seen.run == task.run
         others = [other for other in self.tasks.values() if other.is_live and other is not task]
         conflict = allowed and task.key and any(other.key == task.key for other in others)

@@ -1,20 +1,15 @@
 """What the dispatcher does: whole rounds, well or with a fault; and its steps, one by one."""
 
 from contextlib import suppress
-from datetime import timedelta
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from tasks import dispatcher, recovery, registry
 from tasks.dispatcher import RoundFault, dispatch_once
-from tasks.models import BackgroundTask
 from tests.model import faults, world
-from tests.model.base import Base
 from tests.model.expected import (
     BATCH_SIZE,
     FAILED,
-    PRUNE_SECONDS,
     RECHECK_SECONDS,
     WAITING,
     Expected,
@@ -22,9 +17,10 @@ from tests.model.expected import (
     holds,
     verdict,
 )
+from tests.model.people import MOST_TASKS, People
 
 
-class Rounds(Base):
+class Rounds(People):
     # Whole rounds
 
     @rule()
@@ -53,8 +49,10 @@ class Rounds(Base):
         self._has_handed_over(queues, messages)
 
     @precondition(lambda self: "faulty rounds" in self.troubles)
-    @rule(fault=st.sampled_from(faults.FAULTS))
+    @rule(fault=st.sampled_from((*faults.FAULTS, faults.REFUSED, faults.UNANSWERED)))
     def round_with_a_fault(self, fault):
+        if len(self.tasks) < MOST_TASKS:
+            self._enqueue("NOTE", None, 0)  # there is something to hand over
         self.say(f"a round in which {fault}")
         queues, rows = world.queues(), world.rows()
         verdicts = self._verdicts(queues, rows)
@@ -149,84 +147,3 @@ class Rounds(Base):
             for pk, execution in self.chunks
             if self.tasks[pk].needs_chunks_of(execution, self.now)
         }
-
-    # Steps of a round, between which anything may happen
-
-    @rule(
-        step=st.sampled_from(
-            ["purge", "prune", "never_dispatched", "due_rechecks", "other_rechecks"]
-        )
-    )
-    def begin_a_step(self, step):
-        if step == "purge":
-            self.say("a purge")
-            for purge in registry.registered_purges():
-                purge(60)
-            self._purged()
-        elif step == "prune":
-            self._prune()
-        else:
-            rows = getattr(BackgroundTask.objects, step)().with_is_due().order_by("pk")
-            if batch := list(rows[:BATCH_SIZE]):
-                self.say(f"scan {step}: {batch}")
-                self.scans.append(batch)
-
-    def _prune(self) -> None:
-        stored = {pk for pk, _ in self.chunks}
-        old = [
-            task.pk
-            for task in self.tasks.values()
-            if task.may_be_pruned(self.now) and task.pk not in stored
-        ]
-        self.say(f"a prune of {old}")
-        removed = BackgroundTask.objects.prune(timedelta(seconds=PRUNE_SECONDS))
-        holds("what ended long ago is pruned", removed == len(old), f"{removed}, not {old}")
-        for pk in old:
-            self.pruned.append(self.tasks.pop(pk))
-
-    @precondition(lambda self: self.scans)
-    @rule(number=st.integers(0, 3))
-    def hand_over(self, number):
-        """What was read before is handed over now; whoever went on meanwhile is not touched."""
-        batch = self.scans.pop(-1 - number % len(self.scans))
-        self.say(f"hand over {batch}")
-        queues = world.queues()
-        dispatcher._hand_over(batch, dispatcher.Report())
-        self.settle(world.queues())
-        for seen in batch:
-            if not (task := self.tasks.get(seen.pk)):
-                continue
-            at = world.microseconds(seen.run_at)
-            due, queue_ = seen.is_due, task.kind.queue
-            said = verdict(seen.job_id, seen.attempt, at, due, queue_, queues)
-            if (task.status, task.run, task.attempt) != (WAITING, seen.run, seen.attempt):
-                continue
-            if said == "failed":
-                task.queue_said_failed(queues.records[task.job].attempt, self.now)
-            if task.status == WAITING:
-                task.dispatched_at = self.now
-
-    @precondition(lambda self: any(t.has_expired_lease(self.now) for t in self.tasks.values()))
-    @rule()
-    def read_expired_leases(self):
-        self.expired += BackgroundTask.objects.with_expired_lease().order_by("pk")
-        self.say(f"read as expired: {self.expired}")
-
-    @precondition(lambda self: self.expired)
-    @rule(number=st.integers(0, 3), together=st.integers(1, 3))
-    def recover_what_was_read(self, number, together):
-        seen = [self.expired.pop(-1 - number % len(self.expired))]
-        while len(seen) < together and self.expired:
-            seen.append(self.expired.pop())
-        due = {
-            row.pk
-            for row in seen
-            if (task := self.tasks.get(row.pk))
-            and task.is_held_by(row.execution_id)
-            and task.has_expired_lease(self.now)
-        }
-        self.say(f"recover {seen}, of which {sorted(due)} did not go on")
-        statuses = recovery.recover_together(seen)
-        holds("recovery takes expired leases only", statuses.keys() == due, f"{seen}: {statuses}")
-        for pk in due:
-            self.tasks[pk].recover(self.now)

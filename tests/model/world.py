@@ -98,6 +98,7 @@ def recover(pk: int) -> None:
 # --- PostgreSQL -----------------------------------------------------------------------------------
 
 _FACTS = ("id", "kind", "status", "run", "attempt", "max_attempts", "execution_id", "dedup_key")
+_TRACES = ("attempt", "effect", "chunk")
 _PROGRESS = ("progress_done", "progress_total")
 TIMES = ("run_at", "dispatched_at", "updated_at", "finished_at", "expires_at")
 
@@ -114,29 +115,36 @@ def rows() -> dict[int, dict]:
     }
 
 
-def attempts() -> list[dict]:
-    return _select(
-        "SELECT task_id, run, attempt, execution_id, outcome FROM tasks_taskattempt ORDER BY id"
+@dataclass
+class Traces:
+    """What executions left beside the ledger's rows."""
+
+    attempts: list[dict]  # oldest first
+    effects: list[tuple]  # task, run, execution
+    chunks: set[tuple]  # task, execution
+
+
+def traces() -> Traces:
+    found = _select(
+        "SELECT 'attempt' AS what, id, task_id, run, attempt, execution_id, outcome"
+        " FROM tasks_taskattempt"
+        " UNION ALL SELECT 'effect', 0, task, run, 0, execution, '' FROM model_effects"
+        " UNION ALL SELECT 'chunk', 0, export_id, 0, 0, execution_id, '' FROM exports_exportchunk"
+        " ORDER BY id"
+    )
+    found_as = {name: [row for row in found if row["what"] == name] for name in _TRACES}
+    return Traces(
+        found_as["attempt"],
+        sorted((row["task_id"], row["run"], row["execution_id"]) for row in found_as["effect"]),
+        {(row["task_id"], row["execution_id"]) for row in found_as["chunk"]},
     )
 
 
-def effects() -> list[tuple]:
-    found = _select("SELECT task, run, execution FROM model_effects")
-    return sorted((row["task"], row["run"], row["execution"]) for row in found)
-
-
-def chunks() -> set[tuple]:
-    found = _select("SELECT export_id, execution_id FROM exports_exportchunk")
-    return {(row["export_id"], row["execution_id"]) for row in found}
-
-
-def everything() -> list:
+def everything() -> list[str]:
     """All that a write could change, to the last column."""
     tables = ("tasks_backgroundtask", "tasks_taskattempt", "model_effects", "exports_export")
-    return [
-        sorted(row["text"] for row in _select(f"SELECT t::text AS text FROM {table} t"))
-        for table in tables
-    ]
+    rows = _select(" UNION ALL ".join(f"SELECT t::text AS text FROM {table} t" for table in tables))
+    return sorted(row["text"] for row in rows)
 
 
 def order_stamps(seconds: int) -> None:
