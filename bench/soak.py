@@ -8,8 +8,8 @@ Exit status 1 means that a promise was broken: what and which task is printed, a
 are kept. The same seed gives the same load and the same order of actions, not the same moments.
 
 A slow machine breaks nothing: what a recovery may take is the lease, two rounds and a start-up, the
-latter two as measured in this very run; and the end is waited for as long as anything still ends. All
-kinds get fifty attempts a second apart (bench/soaking/apps.py), so that kills alone fail no task.
+latter two as measured in this very run; and the end is waited for as long as anything still ends.
+All kinds get fifty attempts a second apart (bench/soaking/apps.py): kills alone fail no task.
 """
 
 import argparse
