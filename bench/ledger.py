@@ -73,8 +73,13 @@ def main(given: list[str]) -> int:
     return 2 if book.failures else 0
 
 
+def leave(number: int, frame) -> None:
+    signal.signal(number, signal.SIG_IGN)  # once: a second one would cut the cleaning up short
+    sys.exit(128 + number)
+
+
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parent.parent)  # instead of bench/ itself
     # SIGTERM by itself would leave servers and workers behind.
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    signal.signal(signal.SIGTERM, leave)
     sys.exit(main(sys.argv[1:]))
