@@ -50,6 +50,10 @@ class Readiness:
             if state != OK and part not in self.broken
         ]
 
+    def only(self, parts) -> "Readiness":
+        """The same, as if there were no other parts."""
+        return Readiness({part: self.parts[part] for part in parts}, self.broken & set(parts))
+
     def note(self, part: str, state: str = OK, is_broken: bool | None = None) -> None:
         self.parts[part] = state
         if state != OK if is_broken is None else is_broken:

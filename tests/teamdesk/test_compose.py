@@ -82,7 +82,7 @@ def test_every_option_of_ours_is_understood(name):
 
 
 def test_every_check_of_ours_exists():
-    assert checks("beat") == ["CMD", "python", "manage.py", "ready"]
+    assert checks("beat") == ["CMD", "python", "manage.py", "ready", "dispatcher"]
     assert "ready" in get_commands()
     assert "/healthz" in checks("web")[-1]
     for name in ("web", "worker-short", "worker-long", "beat"):

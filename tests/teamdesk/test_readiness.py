@@ -272,6 +272,18 @@ def test_the_command_prints_the_same(capsys):
         call_command("ready")
 
 
+def test_the_command_looks_at_some_parts_alone(capsys):
+    a_round_succeeds()
+    canaries_came_back(ago=300)
+    row(CANARY["long"], ago=200)
+    call_command("ready", "dispatcher", "redis")
+    assert capsys.readouterr().out == "ready\n"
+    with pytest.raises(CommandError, match=r"^workers_long: no worker"):
+        call_command("ready", "workers_long", "dispatcher")
+    with pytest.raises(CommandError, match=r"^No such part: beat; there are database, redis,"):
+        call_command("ready", "beat")
+
+
 def test_without_chores_workers_are_not_judged(asked, settings):
     settings.TEAMDESK_CHORES = False
     a_round_succeeds()

@@ -11,8 +11,21 @@ class Command(BaseCommand):
         "not, with the reason on stderr. What is only late is named behind “ready”."
     )
 
-    def handle(self, *args, **options):
+    def add_arguments(self, parser):
+        parser.add_argument(
+            "parts",
+            nargs="*",
+            metavar="PART",
+            help="Look at these alone: database, redis, dispatcher, workers_short, workers_long.",
+        )
+
+    def handle(self, *args, parts, **options):
         found = readiness()
+        if unknown := set(parts) - set(found.parts):
+            known = ", ".join(found.parts)
+            raise CommandError(f"No such part: {', '.join(sorted(unknown))}; there are {known}.")
+        if parts:
+            found = found.only(parts)
         if not found.is_ready:
             raise CommandError("; ".join(found.complaints))
         self.stdout.write("; ".join(["ready", *found.warnings]))
