@@ -7,10 +7,10 @@ back while nothing runs has nobody to take it. All from the ledger, by the datab
 from dataclasses import dataclass
 
 from tasks import registry
+from tasks.operations.figures import BACKLOG_SECONDS
 from teamdesk.measures import ask
 
 LATE_SECONDS = 90  # a slot of a minute, and time for a round, a worker's start, a retry
-BACKLOG_SECONDS = 60  # that a due task may wait before people are told
 
 # {kind} is a constant of ours, so that the planner sees which partial index serves it. Short is
 # also the queue of kinds that nobody knows here.

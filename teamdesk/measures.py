@@ -3,11 +3,12 @@
 import logging
 from collections import Counter
 
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, connection
 from prometheus_client.core import GaugeMetricFamily
 
 from tasks import metrics, queue, registry
 from tasks.models import DispatcherStatus
+from tasks.transactions import answering_within
 
 logger = logging.getLogger(__name__)
 
@@ -153,9 +154,6 @@ def seconds_since_success() -> float | None:
 
 def ask(question: str, parameters: dict | None = None) -> list[tuple]:
     """The rows of the answer. Raises DatabaseError also when it takes longer than a second."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT set_config('statement_timeout', %s, true)", [str(ANSWER_MILLISECONDS)]
-        )
+    with answering_within(ANSWER_MILLISECONDS), connection.cursor() as cursor:
         cursor.execute(question, parameters)
         return cursor.fetchall()

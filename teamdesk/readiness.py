@@ -12,13 +12,13 @@ from django.db import DatabaseError, OperationalError, connection
 from psycopg.errors import QueryCanceled
 
 from tasks import queue, registry
+from tasks.models.dispatcher_status import LATEST_SUCCESS_SECONDS
 from teamdesk.canaries import workers_of
 from teamdesk.measures import seconds_since_success
 from teamdesk.probes import NoAnswer, Probe
 
 logger = logging.getLogger(__name__)
 
-LATEST_ROUND_SECONDS = 15  # five rounds; an older success means nobody dispatches
 ANSWER_SECONDS = 1.5  # of all probes together
 GIVEN_UP_SECONDS = 5.0  # a probe's own connection closes itself then, and its thread ends
 
@@ -122,7 +122,7 @@ def _part(queue_name: str) -> str:
 def _dispatcher(success_age: float | None) -> str:
     if success_age is None:
         return "no round has succeeded yet"
-    if success_age > LATEST_ROUND_SECONDS:
+    if success_age > LATEST_SUCCESS_SECONDS:
         return f"the last successful round was {success_age:.0f} s ago"
     return OK
 

@@ -7,6 +7,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+LATEST_SUCCESS_SECONDS = 15  # five rounds; an older success means that nobody dispatches
 GAP = timedelta(minutes=1)  # between two successes; a longer one begins a new steady time
 
 

@@ -6,11 +6,11 @@ from django.db import connection
 
 from tasks import queue
 from tasks.models import DispatcherStatus
+from tasks.models.dispatcher_status import LATEST_SUCCESS_SECONDS
 from tasks.transactions import answering_within
 
 COUNT_LIMIT = 10_000  # "10,000 or more" says enough
-LATEST_ROUND_SECONDS = 15  # five rounds; an older success means that nobody dispatches
-LATE_SECONDS = 60  # work that is due for longer waits too long
+BACKLOG_SECONDS = 60  # that a due task may wait before people are told
 ANSWER_MILLISECONDS = 2_000
 
 # Waiting tasks are in two partial indexes, the dispatcher's: never handed over, or checked.
@@ -77,7 +77,8 @@ class Figures:
 
     @property
     def is_dispatching(self) -> bool:
-        return self.round_age_seconds is not None and self.round_age_seconds <= LATEST_ROUND_SECONDS
+        age = self.round_age_seconds
+        return age is not None and age <= LATEST_SUCCESS_SECONDS
 
     @property
     def queued(self) -> int:
@@ -85,7 +86,7 @@ class Figures:
 
     @property
     def is_late(self) -> bool:
-        return (self.oldest_due_seconds or 0) > LATE_SECONDS
+        return (self.oldest_due_seconds or 0) > BACKLOG_SECONDS
 
     @property
     def has_newer_fault(self) -> bool:
