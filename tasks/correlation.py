@@ -1,8 +1,8 @@
 """What a log line is about: the web request, and the job that runs now. Carried from a request
 through the ledger into the log of the task that it enqueued.
 
-A library of the first part (django-guid) accepts as an incoming id whatever ``uuid.UUID`` can read,
-which has no limit of length, and nothing but UUIDs; proxies send both others and longer ones.
+Of our own and not django-guid's: that one takes only what ``uuid.UUID`` can read from a client,
+however long. Proxies send ids of other forms, and a column has a limit.
 """
 
 import re

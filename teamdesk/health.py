@@ -1,8 +1,7 @@
 """Is it alive, is it ready, how is it doing: for load balancers and monitoring.
 
 ``/healthz``: this process answers. ``/readyz``: database, Redis, dispatcher and workers are well;
-503 names what is not. ``/metrics``: Prometheus text, for whom
-``exposition.may_read`` lets.
+503 names what is not. ``/metrics``: Prometheus text, for whom ``exposition.may_read`` lets.
 """
 
 from django.conf import settings

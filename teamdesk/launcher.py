@@ -40,7 +40,8 @@ class Launcher:
         self.console = Console()
         self.say = self.console.say
         # All processes count in one folder, so that web's /metrics shows them together.
-        self.counting = {"PROMETHEUS_MULTIPROC_DIR": str(self.var / "metrics")}
+        self.metrics = self.var / "metrics"
+        self.counting = {"PROMETHEUS_MULTIPROC_DIR": str(self.metrics)}
         self.interrupts = 0
         self.listener: socket.socket | None = None
         self.services: list[Keeper] = []
@@ -132,9 +133,8 @@ class Launcher:
 
     def _start_processes(self):
         fd = self.listener.fileno()
-        measures = self.var / "metrics"
-        shutil.rmtree(measures, ignore_errors=True)  # they count from 0 at every start
-        measures.mkdir()
+        shutil.rmtree(self.metrics, ignore_errors=True)  # they count from 0 at every start
+        self.metrics.mkdir()
         web = self._process(
             "web",
             *("-m", "gunicorn", "teamdesk.wsgi", f"--bind=fd://{fd}"),

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from .history import Span, Step
 
-WIDTH, HEIGHT = 600, 120
+WIDTH, HEIGHT = 600, 120  # as the viewBox in templates/operations/_chart.html
 GAP = 0.2  # of a bar's room
 
 
