@@ -20,7 +20,6 @@ from tasks.completion import record_completed
 from tasks.errors import describe, traceback_of, words_of
 from tasks.models import AttemptOutcome, BackgroundTask, TaskAttempt, TaskStatus
 from tasks.registry import Effect, PermanentFailure, RetryLater
-from tasks.renewal import kept_alive
 from tasks.transactions import is_nobodys_failure, repeating
 
 
@@ -103,10 +102,6 @@ class Lease:
         self._lost.set()
 
     # Renewal from the side, see tasks/renewal.py
-
-    def kept_alive(self):
-        """Renews until the end of the block, never beyond the time limit."""
-        return kept_alive([self])
 
     @property
     def may_be_renewed(self) -> bool:

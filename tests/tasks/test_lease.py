@@ -10,6 +10,7 @@ from tasks import registry
 from tasks.lease import Lease, LeaseLost
 from tasks.models import BackgroundTask, TaskStatus
 from tasks.registry import Kind, PermanentFailure, RetryLater
+from tasks.renewal import kept_alive
 from tasks.worker import run_job
 from tests.tasks.kinds import write_note
 
@@ -210,7 +211,7 @@ def test_a_side_thread_renews_while_the_handler_works(notes, settings, wait_unti
     lease = claim(task.pk, 0)
     task.refresh_from_db()
     before = task.updated_at
-    with lease.kept_alive():
+    with kept_alive([lease]):
         wait_until(lambda: BackgroundTask.objects.get(pk=task.pk).updated_at > before)
 
 
@@ -223,7 +224,7 @@ def test_the_lease_is_not_renewed_beyond_the_time_limit(
     lease = claim(enqueue("NOTE").pk, 0)
     renewals = []
     monkeypatch.setattr(Lease, "renew", lambda self: renewals.append(self))
-    with lease.kept_alive():
+    with kept_alive([lease]):
         (thread,) = (t for t in threading.enumerate() if t.name.startswith("lease "))
         wait_until(lambda: not thread.is_alive(), "renewal has stopped")
     assert len(renewals) == 2
@@ -234,7 +235,7 @@ def test_a_handler_that_lost_its_lease_is_told(notes, settings, wait_until):
     settings.TEAMDESK_RENEWAL_SECONDS = 0.05
     task = enqueue("SLOW", payload={"seconds": 0})
     lease = claim(task.pk, 0)
-    with lease.kept_alive():
+    with kept_alive([lease]):
         task.cancel()
 
         def told():
