@@ -9,16 +9,13 @@ import threading
 
 from django.conf import settings
 from django.db import connection, transaction
-from prometheus_client import Counter
 
-from tasks import queue
+from tasks import metrics, queue
 from tasks.rest import Rest
 
 logger = logging.getLogger(__name__)
 
 SECONDS = 0.25  # at most, in all
-
-failures = Counter("teamdesk_fast_path_failures", "Hand-overs left to the dispatcher's round")
 
 rest = Rest(seconds=5)
 
@@ -38,7 +35,7 @@ class _HandOver:
                 _hand_over(tasks)
             except Exception as error:  # noqa: BLE001  the dispatcher does it in the next round
                 rest.begin()
-                failures.inc()
+                metrics.fast_path_failures.inc()
                 logger.warning("Fast path off for %d s: %s", rest.seconds, error)
 
 

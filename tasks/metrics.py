@@ -1,4 +1,4 @@
-"""What dispatcher and workers count and time, for Prometheus: one call where it happens.
+"""What web, dispatcher and workers count and time, for Prometheus: one call where it happens.
 
 Each costs microseconds and no query. With PROMETHEUS_MULTIPROC_DIR all processes that share that
 folder count together, and whichever is asked shows the sum; a process that died leaves its counts.
@@ -56,12 +56,16 @@ rounds = Counter("teamdesk_rounds", "Rounds of the dispatcher", ["result"])
 round_seconds = Histogram(
     "teamdesk_round_duration_seconds", "Duration of a round", buckets=_SECONDS
 )
+fast_path_failures = Counter(
+    "teamdesk_fast_path_failures", "Hand-overs left to the dispatcher's round"
+)
 purged = Counter("teamdesk_purged", "Stored pieces of results that rounds purged")
 pruned = Counter("teamdesk_pruned_tasks", "Tasks that the ledger forgot")
 
 ALL = (
     attempts, run_seconds, wait_seconds, dispatch_seconds, handed_over, claims_refused,
-    fenced_writes, recoveries, dead_letters, rounds, round_seconds, purged, pruned,
+    fenced_writes, recoveries, dead_letters, rounds, round_seconds, fast_path_failures, purged,
+    pruned,
 )  # fmt: skip
 
 

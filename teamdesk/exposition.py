@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.exposition import ThreadingWSGIServer
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from tasks import fast_path, metrics
+from tasks import metrics
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ def registry_of_processes() -> CollectorRegistry:
     if FOLDER in os.environ:
         MultiProcessCollector(registry)
     else:
-        for metric in (*metrics.ALL, fast_path.failures):
+        for metric in metrics.ALL:
             registry.register(metric)
     return registry
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import transaction
 
-from tasks import fast_path, queue
+from tasks import fast_path, metrics, queue
 from tasks.dispatcher import dispatch_once
 from tasks.models import BackgroundTask
 from tests import services
@@ -123,7 +123,7 @@ def test_the_rest_after_a_failure_is_for_all_threads(notes, monkeypatch, actor):
 def test_a_failure_is_swallowed_counted_and_followed_by_a_rest(notes, settings, calls):
     settings.REDIS_URL = f"unix://{services.FOLDER}/nobody.sock"
     settings.CELERY_BROKER_URL = f"redis+socket://{services.FOLDER}/nobody.sock"
-    before = fast_path.failures._value.get()
+    before = metrics.fast_path_failures._value.get()
 
     def refuse(tasks, *args, **kwargs):
         calls.append(set())
@@ -135,6 +135,6 @@ def test_a_failure_is_swallowed_counted_and_followed_by_a_rest(notes, settings, 
         enqueue("NOTE")
     finally:
         queue.add = original
-    assert fast_path.failures._value.get() == before + 1
+    assert metrics.fast_path_failures._value.get() == before + 1
     assert len(calls) == 1  # the second was not even tried
     assert BackgroundTask.objects.count() == 2
