@@ -1,7 +1,6 @@
 """Which part is unwell: a backlog, a dead dispatcher and dead workers look different."""
 
 import json
-import threading
 import urllib.error
 import urllib.request
 from datetime import timedelta
@@ -15,7 +14,7 @@ from tasks import registry
 from tasks.dispatcher import dispatch_once
 from tasks.models import BackgroundTask, Chore, DispatcherStatus, TaskStatus
 from tasks.worker import run_job
-from teamdesk import canaries, measures, probes, readiness
+from teamdesk import canaries, measures, readiness
 from tests import services
 from tests.faults.proxy import postgres_proxy, redis_proxy  # noqa: F401  fixtures
 
@@ -300,59 +299,6 @@ def test_it_costs_a_fixed_number_of_queries(asked, django_assert_max_num_queries
 
 
 # Whatever hangs
-
-
-@pytest.fixture
-def hanging():
-    """A probe whose question hangs until the end of the test, and how often it was asked."""
-    go_on, asked_so_far = threading.Event(), []
-
-    def question():
-        asked_so_far.append(threading.current_thread())
-        assert go_on.wait(60)
-        return "at last"
-
-    probe = probes.Probe(question)
-    yield probe, asked_so_far, go_on
-    go_on.set()
-
-
-def answer(probe, patience=0.05):
-    import time
-
-    return probe.ask().answer(time.monotonic() + patience, patience)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_question_that_hangs_is_asked_once_however_often_one_asks(hanging, wait_until):
-    probe, asked_so_far, go_on = hanging
-    with pytest.raises(probes.NoAnswer, match=r"^does not answer$"):
-        answer(probe)
-    for _ in range(20):
-        with pytest.raises(probes.NoAnswer, match="still does not answer"):
-            answer(probe)
-    assert len(asked_so_far) == 1
-    go_on.set()
-    wait_until(lambda: not asked_so_far[0].is_alive())
-    assert answer(probe, patience=30) == "at last"
-    assert len(asked_so_far) == 2
-
-
-@pytest.mark.django_db(transaction=True)
-def test_those_who_ask_at_once_share_one_answer(hanging, wait_until):
-    probe, asked_so_far, go_on = hanging
-    answers = []
-    waiting = [
-        threading.Thread(target=lambda: answers.append(answer(probe, patience=30)))
-        for _ in range(5)
-    ]
-    for thread in waiting:
-        thread.start()
-    wait_until(lambda: asked_so_far)
-    go_on.set()
-    for thread in waiting:
-        thread.join(30)
-    assert answers == ["at last"] * 5
 
 
 def get(address):
