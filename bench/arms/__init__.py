@@ -11,6 +11,7 @@ import os
 import sys
 from dataclasses import dataclass, replace
 
+_NOT_KEPT = ("TEAMDESK_", "EMAIL_", "CELERY_", "DJANGO_", "PROCRASTINATE_", "PROMETHEUS_")
 _CELERY = ("-m", "celery", "--quiet")
 _PEERS = "bench.arms.settings"
 _DJANGO = ("-m", "django")
@@ -141,11 +142,7 @@ ARMS = (OURS, CELERY, CELERY_KEEPING, OUTBOX, PROCRASTINATE, TASKS_DB, TASKS_DB_
 
 def environment(arm: Arm, database_url: str, redis_url: str) -> dict[str, str]:
     """What every process of ``arm`` runs with, in place of what this shell has set."""
-    kept = {
-        key: value
-        for key, value in os.environ.items()
-        if not key.startswith(("TEAMDESK_", "CELERY_", "DJANGO_", "PROCRASTINATE_", "PROMETHEUS_"))
-    }
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(_NOT_KEPT)}
     return kept | {
         "BENCH_ARM": arm.module,
         "BENCH_KEEP_CONNECTIONS": "1" if arm.keeps_connections else "",
