@@ -14,7 +14,6 @@ All kinds get fifty attempts a second apart (bench/soaking/apps.py): kills alone
 
 import argparse
 import contextlib
-import json
 import logging
 import signal
 import sys
@@ -24,6 +23,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from bench.measuring import Book
 from bench.soaking.mails import MailServer
 from bench.soaking.stage import LEASE_SECONDS, Stage
 
@@ -55,20 +55,10 @@ def main() -> int:
         print(f"BREACH {breach}")
     print("broken" if breaches else "lost 0, doubled 0, stuck 0")
     if options.json:
-        # As every bench writes them: a list of rows. "s" are seconds, the others are counts.
-        rows = [
-            {
-                "arm": "soak",
-                "metric": name,
-                "unit": "s" if isinstance(value, float) else "",
-                "median": value,
-                "min": value,
-                "max": value,
-                "runs": 1,
-            }
-            for name, value in figures.items()
-        ]
-        options.json.write_text(json.dumps(rows, indent=1))
+        book = Book()
+        for name, value in figures.items():  # seconds, the others are counts
+            book.add("soak", name, "s" if isinstance(value, float) else "", value)
+        book.write(options.json)
     return 1 if breaches else 0
 
 

@@ -1,7 +1,6 @@
 """Our arm: a kind like any other, with a table row per attempt and every fence on."""
 
 import time
-from dataclasses import fields
 
 from celery import signals
 from django.db import connection
@@ -10,11 +9,10 @@ from bench.arms.effect import write_effect
 from tasks import queue
 from tasks.dispatcher import dispatch_once
 from tasks.models import BackgroundTask
-from tasks.registry import Kind, handles
+from tasks.registry import handles
 
 TABLES = ("tasks_taskattempt", "tasks_backgroundtask")
 
-_batches = {"batch": 50} if "batch" in {field.name for field in fields(Kind)} else {}
 _message = {"published_at": 0.0, "picked_up_at": 0.0}
 
 
@@ -25,7 +23,7 @@ def _note_when(task=None, kwargs=None, **extra):
         _message.update(published_at=published_at, picked_up_at=time.time())
 
 
-@handles("BENCH", ladder=(1, 5, 30), **_batches)
+@handles("BENCH", ladder=(1, 5, 30), batch=50)
 def bench(task, lease):
     called_at = time.time()
     return lambda: write_effect(task.payload["job"], **_message, called_at=called_at)
