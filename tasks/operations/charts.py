@@ -3,6 +3,7 @@ and three bar charts need no library."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -65,8 +66,6 @@ def charts(steps: Sequence[Step], span: Span) -> list[Chart]:
         "completed": completed,
         "failed": failed,
     }
-    waits = [step.wait_p95 for step in steps if step.wait_p95 is not None]
-    runs = [step.run_p95 for step in steps if step.run_p95 is not None]
     return [
         _chart(
             "ended",
@@ -82,32 +81,8 @@ def charts(steps: Sequence[Step], span: Span) -> list[Chart]:
             is_stacked=True,
             shown=lambda value: f"{value:g}",
         ),
-        _chart(
-            "waits",
-            _("From due to started"),
-            _at_most(waits),
-            [
-                Series("p95", _("95th percentile"), lambda step: step.wait_p95),
-                Series("median", _("median"), lambda step: step.wait_median),
-            ],
-            steps,
-            span,
-            is_stacked=False,
-            shown=duration,
-        ),
-        _chart(
-            "runs",
-            _("From started to ended"),
-            _at_most(runs),
-            [
-                Series("p95", _("95th percentile"), lambda step: step.run_p95),
-                Series("median", _("median"), lambda step: step.run_median),
-            ],
-            steps,
-            span,
-            is_stacked=False,
-            shown=duration,
-        ),
+        _chart_of_times("waits", _("From due to started"), "wait", steps, span),
+        _chart_of_times("runs", _("From started to ended"), "run", steps, span),
     ]
 
 
@@ -126,6 +101,21 @@ def duration(seconds: float | None) -> str:
     if seconds < 172_800:
         return _("%(count)d h") % {"count": round(seconds / 3_600)}
     return _("%(count)d d") % {"count": round(seconds / 86_400)}
+
+
+def _chart_of_times(key: str, title: str, what: str, steps: Sequence[Step], span: Span) -> Chart:
+    """``what`` took its time: "wait" or "run", as the fields of a step name it."""
+    p95, median = attrgetter(f"{what}_p95"), attrgetter(f"{what}_median")
+    return _chart(
+        key,
+        title,
+        _at_most([p95(step) for step in steps if p95(step) is not None]),
+        [Series("p95", _("95th percentile"), p95), Series("median", _("median"), median)],
+        steps,
+        span,
+        is_stacked=False,
+        shown=duration,
+    )
 
 
 def _at_most(seconds: list[float]) -> str:
