@@ -7,6 +7,8 @@ from django.utils import timezone
 
 from exports.models import Export
 from tasks import registry
+from tasks.models import DispatcherStatus
+from tasks.worker import run_job
 from tests.visible import VisibleTexts
 from tickets.models import Notification, Ticket
 
@@ -23,11 +25,17 @@ NAMES = {
     "REMINDER",
     "EXPORT",
     "MAIL",
+    "PRUNE",
+    "CANARY",
+    "SHORT",
+    "LONG",
+    "Redis",
+    "beat",
     "vpn",
     "Support",
 }
 NAMES |= {"Alice", "Ames", "AA", "Bob", "Berg", "BB", "Vera", "Vogel", "VV", "alice", "bob", "vera"}
-NAMES |= {"root", "support", "mara", "example", "org"}
+NAMES |= {"root", "RO", "support", "mara", "example", "org"}
 WORD = re.compile(r"[A-Za-z]{2,}")
 
 
@@ -224,15 +232,40 @@ ADMIN = [
     "/admin/tickets/user/",
     "/admin/tickets/user/add/",
     "/admin/tickets/notification/",
+    "/admin/tickets/maildelivery/",
     "/admin/exports/export/",
 ]
 
 
-@pytest.mark.parametrize("path", ADMIN)
-def test_the_admin_is_chinese(path, client, root, desk):
+@pytest.fixture
+def chinese_root(client, root):
     root.language = "zh-hans"
     root.save()
     client.force_login(root)
-    page = client.get(path.format(ticket=desk.pk), follow=True)
+    return client
+
+
+@pytest.mark.parametrize(
+    "query", ["", "?as=tables&hours=1", "?kind=REMINDER&status=WAITING", "?ticket=x&error=%00"]
+)
+def test_operations_are_chinese(query, chinese_root, desk):
+    # What the tasks' own errors say is data: none has one here.
+    assert english_in(chinese_root.get(f"/operations/{query}")) == []
+    DispatcherStatus.record_start()
+    DispatcherStatus.record_success(0.1, {})
+    assert english_in(chinese_root.get(f"/operations/{query}")) == []
+
+
+def test_a_tasks_life_is_chinese(chinese_root, desk):
+    task = desk.background_tasks.get(kind="REMINDER")
+    assert run_job(task.pk, task.run) == "COMPLETED"
+    page = chinese_root.get(f"/operations/tasks/{task.pk}/")
+    execution = str(task.attempts.get().execution_id)
+    assert [text for text in english_in(page) if text not in (execution, task.request_id)] == []
+
+
+@pytest.mark.parametrize("path", ADMIN)
+def test_the_admin_is_chinese(path, chinese_root, desk):
+    page = chinese_root.get(path.format(ticket=desk.pk), follow=True)
     assert page.status_code == 200
     assert set(english_in(page)) <= DJANGOS
