@@ -110,6 +110,7 @@ class _Publisher:
         now = time.monotonic()
         if now - self._clock_read_at > _CLOCK_SECONDS:
             seconds, micros = self.producer.channel.client.time()
+            now = time.monotonic()  # not before: it may have had to connect first
             self._clock, self._clock_read_at = seconds * 1_000_000 + micros, now
         return self._clock + int((now - self._clock_read_at) * 1_000_000)
 

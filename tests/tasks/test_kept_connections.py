@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
@@ -106,3 +107,20 @@ def test_each_thread_has_a_connection_of_its_own(task, empty_queue):
     assert errors == []
     assert empty_queue.llen("short") == 80
     assert all(len(kept) <= publishing._KEPT for kept in publishing._kept.values())
+
+
+def test_a_message_is_published_when_redis_says_even_if_its_first_answer_takes_long(monkeypatch):
+    """A clock that is read over a connection which had to be made first."""
+    now = [0.0]
+
+    def answer():
+        now[0] += 5
+        return 100, 0
+
+    publisher = publishing._Publisher(patience=2)
+    channel = SimpleNamespace(client=SimpleNamespace(time=answer))
+    publisher.producer = SimpleNamespace(channel=channel)
+    monkeypatch.setattr(publishing, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    assert publisher.redis_time() == 100_000_000
+    now[0] += 1
+    assert publisher.redis_time() == 101_000_000
