@@ -62,7 +62,7 @@ class Chart:
 
 def charts(steps: Sequence[Step], span: Span) -> list[Chart]:
     completed, failed = sum(s.completed for s in steps), sum(s.failed for s in steps)
-    ended = _("%(completed)d attempts completed, %(failed)d failed") % {
+    ended = _("Attempts completed: %(completed)d, failed: %(failed)d") % {
         "completed": completed,
         "failed": failed,
     }

@@ -5,6 +5,7 @@ from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -84,7 +85,11 @@ def operations_group(request: HttpRequest) -> HttpResponse:
         messages.warning(request, _("Nothing was changed: no task has this error any more."))
     _act(request, verb, tasks)
     if more:
-        text = _("%(count)d more have this error: do it again for them.")
+        text = ngettext(
+            "%(count)d more has this error: do it again for it.",
+            "%(count)d more have this error: do it again for them.",
+            more,
+        )
         messages.info(request, text % {"count": more})
     return redirect("operations")
 
