@@ -3,14 +3,15 @@
 import re
 
 import pytest
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from exports.models import Export
 from tasks import registry
 from tasks.models import DispatcherStatus
 from tasks.worker import run_job
+from tests.tickets.mail.test_letter import arrived, html_of, text_of
 from tests.visible import VisibleTexts
-from tickets.models import Notification, Ticket
+from tickets.models import MailDelivery, Notification, Ticket
 
 CHINESE = {"Accept-Language": "zh-CN,zh;q=0.9,en;q=0.5"}
 # Names: of the product, formats, people, teams, zones, tags, kinds of tasks.
@@ -262,6 +263,19 @@ def test_a_tasks_life_is_chinese(chinese_root, desk):
     page = chinese_root.get(f"/operations/tasks/{task.pk}/")
     execution = str(task.attempts.get().execution_id)
     assert [text for text in english_in(page) if text not in (execution, task.request_id)] == []
+
+
+def test_mail_is_chinese(chinese, desk, alice, bob):
+    bob.mail_commented = True
+    bob.save()
+    desk.comment(by=alice, body="又着火了。")
+    with translation.override("en"):
+        mails = {each.kind: arrived(each) for each in MailDelivery.objects.filter(recipient=bob)}
+    assert mails.keys() >= {"assigned", "commented"}
+    for message in mails.values():
+        texts = VisibleTexts(html_of(message)).texts + text_of(message).splitlines()
+        said = [re.sub(r"https?://\S+", "", text) for text in texts]
+        assert [text for text in said if set(WORD.findall(text)) - NAMES] == []
 
 
 @pytest.mark.parametrize("path", ADMIN)

@@ -41,7 +41,8 @@ def sources() -> list[Path]:
     """Every file that may say something to a person."""
     found = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
     found = [path for path in found if "migrations" not in path.parts]
-    return sorted(found) + templates()
+    plain = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.txt")]  # of mail
+    return sorted(found) + templates() + sorted(plain)
 
 
 def templates() -> list[Path]:
