@@ -180,6 +180,7 @@ class MailDelivery(MailSending, models.Model):
             return "The recipient does not want mail about this any more."
         if self.because == Because.REQUESTER:
             return ""
-        if self.ticket is None or not self.ticket.team.is_visible_to(self.recipient):
+        tickets = self._meta.get_field("ticket").related_model.objects
+        if not tickets.visible_to(self.recipient).filter(pk=self.ticket_id).exists():
             return "The ticket is gone, or the recipient may not see it any more."
         return ""
