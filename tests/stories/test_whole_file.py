@@ -36,7 +36,9 @@ def test_every_ticket_of_the_file_is_reminded_of_once_and_exported_whole(
     processes, visitor, alice, bob, support, wait_until
 ):
     alice.time_zone = SHANGHAI.key
-    alice.save()
+    for person in (alice, bob):
+        person.mail_reminder = person.mail_assigned = False  # thousands of mails are not the story
+        person.save()
     with Path(SAMPLE).open(encoding="utf-8-sig", newline="") as file:
         lines = list(csv.DictReader(file))
     call_command("import_tickets", SAMPLE, team="support", verbosity=0)
