@@ -25,13 +25,13 @@ def only_round(wait_seconds: float):
     try:
         lock.set_autocommit(False)
         with lock.cursor() as cursor:
-            cursor.execute(
-                "SELECT set_config('idle_in_transaction_session_timeout', %s, false)",
-                [LOCK_IDLE_LIMIT],
-            )
             while True:
-                cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [ROUND_LOCK])
-                if cursor.fetchone()[0]:
+                cursor.execute(
+                    "SELECT set_config('idle_in_transaction_session_timeout', %s, true),"
+                    " pg_try_advisory_xact_lock(%s)",
+                    [LOCK_IDLE_LIMIT, ROUND_LOCK],
+                )
+                if cursor.fetchone()[1]:
                     break
                 if time.monotonic() >= deadline:
                     raise RoundInProgress("Another round is in progress.")

@@ -61,10 +61,6 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='backgroundtask',
-            index=models.Index(condition=models.Q(('expires_at__isnull', False)), fields=['expires_at'], name='task_result_expiry'),
-        ),
-        migrations.AddIndex(
-            model_name='backgroundtask',
             index=models.Index(condition=models.Q(('status', 'WAITING')), fields=['ticket', 'kind'], name='task_waiting_of_ticket'),
         ),
         migrations.AddConstraint(

@@ -132,12 +132,6 @@ class BackgroundTask(models.Model):
                 condition=Q(status=TaskStatus.RUNNING),
                 name="task_running_lease",
             ),
-            # Reader: the purge of results past their time.
-            models.Index(
-                fields=["expires_at"],
-                condition=Q(expires_at__isnull=False),
-                name="task_result_expiry",
-            ),
             # Reader: the pruning, oldest first.
             models.Index(
                 fields=["finished_at", "id"], condition=Q(status__in=TERMINAL), name="task_ended"
