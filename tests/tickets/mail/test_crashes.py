@@ -5,6 +5,7 @@ import signal
 
 import pytest
 from django.db import connection
+from django.db.models.functions import Now
 
 from tasks.dispatcher import dispatch_once
 from tasks.models import BackgroundTask, TaskStatus
@@ -63,7 +64,14 @@ def test_killed_between_the_servers_yes_and_its_record(
     flag = tmp_path / "die"
     flag.touch()
     worker(TEST_DIE_ONCE=str(flag))
-    dispatched_until(lambda each: each.status == "sent", "sent after a death")
+
+    def is_sent(delivery):
+        # Whether the queue's word of the death comes before the recovery decides whether the next
+        # attempt climbs the ladder. Nobody waits for its first minute here.
+        BackgroundTask.objects.waiting().filter(pk=delivery.task_id).update(run_at=Now())
+        return delivery.status == "sent"
+
+    dispatched_until(is_sent, "sent after a death")
     assert not flag.exists()
     assert [each["Message-ID"] for each in smtp.received] == [delivery.message_id] * 2
     dispatched_until(lambda each: each.task.status == TaskStatus.COMPLETED, "completed")
