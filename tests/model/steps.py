@@ -13,6 +13,7 @@ from tasks import queue, worker
 from tasks.claim import claim
 from tasks.completion import NotTogether, complete_together
 from tasks.lease import Lease, LeaseLost
+from tasks.models import BackgroundTask
 from tests.model import kinds, world
 from tests.model.base import Execution
 from tests.model.expected import Broken, holds
@@ -142,6 +143,31 @@ class Steps(Work):
         batches = [each.message for each in self.executions if len(each.message.jobs) > 1]
         message = batches[-1 - number % len(batches)]
         batch = [each for each in self.executions if each.message is message]
+        self._complete_together(batch)
+
+    @precondition(lambda self: len(self._many_to_claim()) > 1)
+    @rule(loses=st.booleans())
+    def finish_many(self, loses):
+        """A batch from its claim to its end, of which one may be cancelled in between."""
+        tasks = self._many_to_claim()[:3]
+        jobs = [(task.pk, task.run) for task in tasks]
+        names = [f"{pk}:{run}" for pk, run in jobs]
+        message = Message(str(uuid.uuid4()), kinds.MANY.queue, names, 0)
+        self._claim(jobs, message)
+        if loses:
+            self.say(f"cancel {tasks[0]}")
+            BackgroundTask.objects.filter(pk=tasks[0].pk).cancel(reason="The model says so.")
+            tasks[0].cancel(self.now)
+        self._complete_together([each for each in self.executions if each.message is message])
+
+    def _many_to_claim(self):
+        return [
+            task
+            for task in self.tasks.values()
+            if task.kind is kinds.MANY and task.may_be_claimed(task.run, self.now)
+        ]
+
+    def _complete_together(self, batch: list[Execution]) -> None:
         self.say(f"{', '.join(map(str, batch))}: complete together")
         finished = [(each.lease, self._effect(each.task, each.lease)) for each in batch]
         before = world.everything()
