@@ -75,6 +75,27 @@ BUGS = [
         "    added = _add(to_add)\n",
         "    _stamp(to_add)\n    added = _add(to_add)\n",
     ),
+    Bug(
+        "a cancel leaves the attempt open",
+        "tasks.models.queryset:BackgroundTaskQuerySet.cancel",
+        "        TaskAttempt.objects.filter(task_id__in=jobs).close(AttemptOutcome.CANCELLED)\n",
+        "",
+    ),
+    Bug(
+        "a new run has the old run's number",
+        "tasks.models.background_task:BackgroundTask.retry",
+        '                        run=F("run") + 1,\n',
+        "",
+    ),
+    Bug(
+        "the purge removes the row of the ledger",
+        "exports.models.chunk:ExportChunkQuerySet.remove_some",
+        "removed, _ = self.model",
+        "from tasks.models import BackgroundTask\n"
+        "            rows = self.values('export')\n"
+        "            BackgroundTask.objects.filter(pk__in=rows).delete()\n"
+        "            removed, _ = self.model",
+    ),
 ]
 
 # Those that take a rarer order of steps: hunted by their names, best with the deep profile.
@@ -128,18 +149,6 @@ RARER = [
         "DO NOTHING",
     ),
     Bug(
-        "a cancel leaves the attempt open",
-        "tasks.models.queryset:BackgroundTaskQuerySet.cancel",
-        "        TaskAttempt.objects.filter(task_id__in=jobs).close(AttemptOutcome.CANCELLED)\n",
-        "",
-    ),
-    Bug(
-        "a new run has the old run's number",
-        "tasks.models.background_task:BackgroundTask.retry",
-        '                        run=F("run") + 1,\n',
-        "",
-    ),
-    Bug(
         "a record that says completed means skip",
         "tasks.records:judge",
         "if record.state == State.COMPLETED:\n        return Verdict.ADD",
@@ -150,15 +159,6 @@ RARER = [
         "tasks.records:_is_lost",
         "return view.lengths[queue] == 0 or overtaken",
         "return overtaken",
-    ),
-    Bug(
-        "the purge removes the row of the ledger",
-        "exports.models.chunk:ExportChunkQuerySet.remove_some",
-        "removed, _ = self.model",
-        "from tasks.models import BackgroundTask\n"
-        "            rows = self.values('export')\n"
-        "            BackgroundTask.objects.filter(pk__in=rows).delete()\n"
-        "            removed, _ = self.model",
     ),
     Bug(
         "a prune takes results within their time",
