@@ -67,8 +67,9 @@ def test_killed_between_the_servers_yes_and_its_record(
 
     def is_sent(delivery):
         # Whether the queue's word of the death comes before the recovery decides whether the next
-        # attempt climbs the ladder. Nobody waits for its first minute here.
-        BackgroundTask.objects.waiting().filter(pk=delivery.task_id).update(run_at=Now())
+        # attempt climbs the ladder. Nobody waits for its first minute, or a re-check, here.
+        waiting = BackgroundTask.objects.waiting().filter(pk=delivery.task_id, run_at__gt=Now())
+        waiting.update(run_at=Now(), dispatched_at=None)
         return delivery.status == "sent"
 
     dispatched_until(is_sent, "sent after a death")
