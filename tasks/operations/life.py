@@ -16,7 +16,6 @@ class Passage:
     attempt: TaskAttempt
     idle: float | None
     took: float | None
-    begins_run: bool
 
 
 def life(task: BackgroundTask) -> list[Passage]:
@@ -24,13 +23,11 @@ def life(task: BackgroundTask) -> list[Passage]:
     passages, before = [], None
     attempts = task.attempts.order_by("id").annotate(duration=F("finished_at") - F("started_at"))
     for attempt in attempts:
-        begins_run = before is None or before.run != attempt.run
         passages.append(
             Passage(
                 attempt,
                 _seconds(before.finished_at if before else task.created_at, attempt.started_at),
                 attempt.duration.total_seconds() if attempt.duration is not None else None,
-                begins_run,
             )
         )
         before = attempt
