@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db.backends.signals import connection_created
 
 from tasks import patience
+from tasks.round_lock import RoundLock
 from tasks.rounds import attempt_round
 from tasks.transactions import set_session_limits
 
@@ -17,11 +18,12 @@ class RoundScheduler(Scheduler):
     def setup_schedule(self):
         connection_created.connect(set_session_limits)
         patience.wait_as_long_as_statements_may_take()
+        self.lock = RoundLock()
 
     def tick(self, *args, **kwargs) -> float:
         """One round. Returns the seconds until the next."""
         started = time.monotonic()
-        attempt_round()
+        attempt_round(self.lock)
         return max(0.01, settings.TEAMDESK_ROUND_SECONDS - (time.monotonic() - started))
 
     def should_sync(self):
@@ -29,3 +31,4 @@ class RoundScheduler(Scheduler):
 
     def close(self):
         """Nothing is stored: the ledger is the schedule."""
+        self.lock.close()

@@ -18,11 +18,12 @@ from tasks.errors import describe
 from tasks.models import BackgroundTask, Chore, DispatcherStatus, TaskStatus
 from tasks.queue import QueueUnreachable
 from tasks.records import Verdict, View, judge
-from tasks.round_lock import only_round
+from tasks.round_lock import RoundLock, only_round
 from tasks.transactions import repeating
 
 logger = logging.getLogger(__name__)
 
+SLICE = 5_000  # ids of due tasks, brought by one question
 PROMOTE_SECONDS = RECOVER_SECONDS = PURGE_SECONDS = 1.0
 
 Tasks = list[BackgroundTask]
@@ -59,12 +60,15 @@ class RoundFault(Exception):
         self.report = report
 
 
-def dispatch_once(wait_seconds: float = 0, limit: int | None = None) -> Report:
+def dispatch_once(
+    wait_seconds: float = 0, limit: int | None = None, lock: RoundLock | None = None
+) -> Report:
     """Run one round.
 
     Args:
         wait_seconds: how long to wait for another process's round to end.
         limit: hand over at most so many tasks; what is left is the next round's.
+        lock: of a process that runs round after round; its connection is then kept for the next.
 
     Raises:
         RoundInProgress: it did not end.
@@ -74,23 +78,27 @@ def dispatch_once(wait_seconds: float = 0, limit: int | None = None) -> Report:
     started = time.monotonic()
     with transaction.atomic(durable=True):
         pass  # refuses a caller's transaction: what is not committed must not be handed over
-    with only_round(wait_seconds):
-        report, faults = Report(), []
-        DispatcherStatus.record_start()
-        if settings.TEAMDESK_CHORES:
-            _try(faults, "chores", Chore.objects.insert_due)
-        if _try(faults, "hand-over", lambda: _scan(report, limit)):
-            _try(faults, "promotion", lambda: _promote(report, limit))
-        _try(faults, "recovery", lambda: _recover(report))
-        for purge in registry.registered_purges():
-            _try(faults, "purge", lambda purge=purge: _purge(purge, report))
-        report.seconds = round(time.monotonic() - started, 3)
-        metrics.round_ended(report, is_success=not faults)
-        if faults:
-            text = "; ".join(faults)
-            DispatcherStatus.record_fault(report.seconds, report.counts, text)
-            raise RoundFault(text, report)
-        DispatcherStatus.record_success(report.seconds, report.counts)
+    with lock.held(wait_seconds) if lock else only_round(wait_seconds):
+        return _round(limit, started)
+
+
+def _round(limit: int | None, started: float) -> Report:
+    report, faults = Report(), []
+    DispatcherStatus.record_start()
+    if settings.TEAMDESK_CHORES:
+        _try(faults, "chores", Chore.objects.insert_due)
+    if _try(faults, "hand-over", lambda: _scan(report, limit)):
+        _try(faults, "promotion", lambda: _promote(report, limit))
+    _try(faults, "recovery", lambda: _recover(report))
+    for purge in registry.registered_purges():
+        _try(faults, "purge", lambda purge=purge: _purge(purge, report))
+    report.seconds = round(time.monotonic() - started, 3)
+    metrics.round_ended(report, is_success=not faults)
+    if faults:
+        text = "; ".join(faults)
+        DispatcherStatus.record_fault(report.seconds, report.counts, text)
+        raise RoundFault(text, report)
+    DispatcherStatus.record_success(report.seconds, report.counts)
     return report
 
 
@@ -118,24 +126,39 @@ def _scan(report: Report, limit: int | None) -> None:
     always, so that a flood of new work cannot starve what was handed over long ago."""
     deadline = time.monotonic() + settings.TEAMDESK_ROUND_BUDGET_SECONDS
     tasks = BackgroundTask.objects
-    _drain(tasks.never_dispatched(), report, limit, deadline)
-    _drain(tasks.due_rechecks(), report, limit, deadline, recheck=True)
+    _drain_new(tasks.never_dispatched(), report, limit, deadline)
+    _drain_due(tasks.due_rechecks(), report, limit, deadline)
     others = _batch(tasks.other_rechecks(), _batch_size(report, limit))
     _hand_over(others, report, recheck=True)
 
 
-def _drain(
-    selection, report: Report, limit: int | None, deadline: float, recheck: bool = False
-) -> None:
+def _drain_new(new, report: Report, limit: int | None, deadline: float) -> None:
     unstamped: set[int] = set()
     while time.monotonic() < deadline:
-        rows = selection.exclude(pk__in=unstamped) if unstamped else selection
-        batch = _batch(rows, _batch_size(report, limit))
+        batch = _batch(_without(unstamped, new), _batch_size(report, limit))
         if not batch:
             return
-        stamped = _hand_over(batch, report, recheck)
-        # Changed or locked by another meanwhile: not twice in one round, or it would never end.
-        unstamped |= {task.pk for task in batch} - stamped
+        unstamped |= {task.pk for task in batch} - _hand_over(batch, report)
+
+
+def _drain_due(due, report: Report, limit: int | None, deadline: float) -> None:
+    """No index has them in their order: each question sorts all of them, so one question brings the
+    ids of many batches."""
+    unstamped: set[int] = set()
+    ids: list[int] = []
+    while time.monotonic() < deadline and (size := _batch_size(report, limit)):
+        if not ids:
+            ids = list(_without(unstamped, due).values_list("pk", flat=True)[:SLICE])
+        if not ids:
+            return
+        part, ids = ids[:size], ids[size:]
+        batch = _batch(due.filter(pk__in=part), size)  # those of which it is still so
+        unstamped |= {task.pk for task in batch} - _hand_over(batch, report, recheck=True)
+
+
+def _without(unstamped: set[int], rows):
+    """Changed or locked by another meanwhile: not twice in one round, or it would never end."""
+    return rows.exclude(pk__in=unstamped) if unstamped else rows
 
 
 def _batch_size(report: Report, limit: int | None) -> int:

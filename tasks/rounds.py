@@ -6,19 +6,19 @@ from django.db import close_old_connections
 
 from tasks.dispatcher import Report, RoundFault, dispatch_once
 from tasks.errors import describe
-from tasks.round_lock import RoundInProgress
+from tasks.round_lock import RoundInProgress, RoundLock
 
 logger = logging.getLogger(__name__)
 
 SKIPPED = "skipped"
 
 
-def attempt_round(limit: int | None = None) -> tuple[Report, str | None]:
+def attempt_round(lock: RoundLock, limit: int | None = None) -> tuple[Report, str | None]:
     """One round that raises nothing: a fault is logged, and the next round tries again. Returns
     what it did and its fault; SKIPPED if another process is running one."""
     close_old_connections()
     try:
-        return dispatch_once(limit=limit), None
+        return dispatch_once(limit=limit, lock=lock), None
     except RoundInProgress:
         logger.debug("Another process is running a round")
         return Report(), SKIPPED

@@ -158,7 +158,7 @@ class Launcher:
             *(*_CELERY, "worker", "--loglevel=INFO"),
             *("-Q", queue, "-n", f"{queue}@%h", f"--concurrency={processes}"),
             # Workers do not talk to each other: that costs Redis traffic and nobody listens.
-            *("--without-gossip", "--without-mingle"),
+            *("--without-gossip", "--without-mingle", "--without-heartbeat"),
             # SIGTERM then means: give running tasks a moment, hand the others back, leave.
             environment={"REMAP_SIGTERM": "SIGQUIT", "PYTHONWARNINGS": _ROOT_IS_FINE}
             | self.counting,

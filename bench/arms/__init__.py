@@ -59,7 +59,7 @@ class Arm:
 
 def _celery_worker(app: str, queue: str, processes: int) -> Command:
     arguments = ("-A", app, "worker", "--loglevel=WARNING", "-Q", queue, "-n", f"{queue}@%h")
-    quiet = ("--without-gossip", "--without-mingle")
+    quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")
     # It is the children that connect, each at its first job.
     return Command(
         f"worker-{queue}",

@@ -131,6 +131,7 @@ class Stage:
             f"worker-{queue}",
             *(*_CELERY, "worker", "-l", "INFO", "-Q", queue, "-n", f"{queue}@soak"),
             *(f"--concurrency={processes}", "--without-gossip", "--without-mingle"),
+            "--without-heartbeat",
             ready=" ready.",
             REMAP_SIGTERM="SIGQUIT",
         )

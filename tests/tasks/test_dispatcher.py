@@ -66,6 +66,52 @@ def test_it_drains_more_than_one_batch(notes, empty_queue, settings):
     assert empty_queue.llen("short") == 35
 
 
+@pytest.mark.parametrize("dispatched_at", [None, Now() - timedelta(minutes=5)])
+def test_it_drains_slice_after_slice(notes, empty_queue, settings, monkeypatch, dispatched_at):
+    settings.TEAMDESK_BATCH_SIZE = 2
+    monkeypatch.setattr("tasks.dispatcher.SLICE", 5)
+    for _ in range(12):
+        enqueue("NOTE", fast_path_wanted=False)
+    BackgroundTask.objects.update(dispatched_at=dispatched_at)
+    assert dispatch_once().handed_over == 12
+    assert empty_queue.llen("short") == 12
+    assert dispatch_once().scanned == 0
+
+
+def test_what_changes_after_its_slice_was_read_is_not_handed_over(
+    notes, empty_queue, settings, monkeypatch
+):
+    settings.TEAMDESK_BATCH_SIZE = 1
+    tasks = [enqueue("NOTE", fast_path_wanted=False) for _ in range(3)]
+    view_of, cancelled = queue.view_of, []
+
+    def cancel_the_last_meanwhile(batch, *args):
+        cancelled.append(tasks[2].cancel())
+        return view_of(batch, *args)
+
+    monkeypatch.setattr(queue, "view_of", cancel_the_last_meanwhile)
+    assert dispatch_once().enqueued == 2
+    assert cancelled == [True, False]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_rows_that_others_hold_end_no_round_and_come_again(
+    notes, empty_queue, settings, monkeypatch, actor
+):
+    settings.TEAMDESK_BATCH_SIZE = 2
+    monkeypatch.setattr("tasks.dispatcher.SLICE", 3)
+    tasks = [enqueue("NOTE", fast_path_wanted=False) for _ in range(7)]
+    person = actor("person")
+    person.begin()
+    person.do(BackgroundTask.objects.select_for_update().get, pk=tasks[1].pk)
+    dispatch_once()
+    person.commit()
+    unstamped = BackgroundTask.objects.filter(dispatched_at=None)
+    assert [task.pk for task in unstamped] == [tasks[1].pk]
+    dispatch_once()
+    assert not unstamped.all().exists()
+
+
 def test_new_tasks_go_before_a_mass_of_far_off_reminders(notes, settings, empty_queue):
     """A batch of old re-checks is always reserved, but comes last."""
     settings.TEAMDESK_BATCH_SIZE = 10

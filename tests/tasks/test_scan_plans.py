@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from exports.purge import unneeded_chunks
-from tasks.dispatcher import dispatch_once
+from tasks.dispatcher import SLICE, dispatch_once
 from tasks.models import BackgroundTask, TaskStatus
 from tasks.worker import run_job
 
@@ -104,6 +104,13 @@ def _selected(selection):
     return lambda: _captured(lambda: list(selection()))
 
 
+def _batch_of_due() -> str:
+    """Of the ids that a slice brought."""
+    due = tasks.due_rechecks()
+    some = list(due.values_list("pk", flat=True)[:BATCH])
+    return _captured(lambda: list(due.filter(pk__in=some).with_is_due()[:BATCH]))
+
+
 # name: (its SQL, the index it must use, rows it takes)
 QUESTIONS = {
     "never dispatched": (
@@ -112,10 +119,11 @@ QUESTIONS = {
         BATCH,
     ),
     "due re-checks": (
-        _selected(lambda: tasks.due_rechecks().with_is_due()[:BATCH]),
+        _selected(lambda: tasks.due_rechecks().values_list("pk", flat=True)[:SLICE]),
         "task_due_recheck",
         DUE,
     ),
+    "due re-checks, a batch": (_batch_of_due, "tasks_backgroundtask_pkey", DUE),
     "other re-checks": (
         _selected(lambda: tasks.other_rechecks().with_is_due()[:BATCH]),
         "task_other_recheck",

@@ -6,7 +6,7 @@ import math
 import signal
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 
 from django.conf import settings
@@ -16,7 +16,7 @@ from django.db.backends.signals import connection_created
 
 from tasks import patience
 from tasks.dispatcher import Report, RoundFault, dispatch_once
-from tasks.round_lock import RoundInProgress
+from tasks.round_lock import RoundInProgress, RoundLock
 from tasks.rounds import SKIPPED, attempt_round
 from tasks.transactions import set_session_limits
 
@@ -75,10 +75,10 @@ class Command(BaseCommand):
         self._print(report, as_json)
 
     def _loop(self, seconds: float, limit: int | None, as_json: bool) -> None:
-        with _asked_to_leave() as leave:
+        with _asked_to_leave() as leave, closing(RoundLock()) as lock:
             while not leave.is_set():
                 started = time.monotonic()
-                report, fault = attempt_round(limit)
+                report, fault = attempt_round(lock, limit)
                 # For people only what happened; a program wants to know that a round was.
                 if as_json or any(report.counts.values()):
                     self._print(report, as_json, fault)
