@@ -1,4 +1,5 @@
+from .choices import Delimiter, FileFormat, RowKind
 from .chunk import ExportChunk
 from .export import Export
 
-__all__ = ["Export", "ExportChunk"]
+__all__ = ["Delimiter", "Export", "ExportChunk", "FileFormat", "RowKind"]

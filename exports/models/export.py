@@ -22,6 +22,8 @@ from tasks.models import BackgroundTask, TaskStatus
 from tickets.filters import TicketFilter, pairs
 from tickets.models import Team
 
+from .choices import Delimiter, FileFormat, RowKind
+
 
 class ExportQuerySet(models.QuerySet):
     def of(self, user):
@@ -38,7 +40,17 @@ class ExportQuerySet(models.QuerySet):
 
     @transaction.atomic
     def request(
-        self, by, filters, columns: list[str] | None = None, key: uuid.UUID | None = None
+        self,
+        by,
+        filters,
+        columns: list[str] | None = None,
+        key: uuid.UUID | None = None,
+        *,
+        row_kind: str = RowKind.TICKETS,
+        file_format: str = FileFormat.CSV,
+        delimiter: str = Delimiter.COMMA,
+        time_zone: str = "",
+        announced_rows: int | None = None,
     ) -> "Export":
         """Ask for a file of the tickets that ``filters`` select. Returns the export, WAITING.
 
@@ -48,6 +60,10 @@ class ExportQuerySet(models.QuerySet):
             key: names this very click: the same key and choices again, while the first is under
                 way, return the first. Other choices are another export: the browser's Back button
                 brings the key back.
+            row_kind: what each row of the file is.
+            time_zone: of the times in the file; empty means the requester's own. Days in the
+                filters stay days of the requester's zone, as in the list.
+            announced_rows: how many the person was told that the file would have.
 
         Raises:
             ValidationError: filters or columns that do not exist.
@@ -61,7 +77,8 @@ class ExportQuerySet(models.QuerySet):
             shown = ticket_filter.describe()
         dedup_key = None
         if key:
-            chosen = json.dumps([ticket_filter.query, chosen_columns], sort_keys=True)
+            of_the_file = [row_kind, file_format, delimiter, time_zone]
+            chosen = json.dumps([ticket_filter.query, chosen_columns, of_the_file], sort_keys=True)
             dedup_key = f"export:{by.pk}:{key}:{hashlib.sha256(chosen.encode()).hexdigest()[:16]}"
         # The payload is empty: the export's id is the task's.
         task = BackgroundTask.objects.enqueue("EXPORT", owner=by, dedup_key=dedup_key)
@@ -74,8 +91,13 @@ class ExportQuerySet(models.QuerySet):
             filters=ticket_filter.query,
             filters_shown=[[str(label), str(value)] for label, value in shown],
             columns=chosen_columns,
-            time_zone=by.zone.key,
+            row_kind=row_kind,
+            file_format=file_format,
+            delimiter=delimiter,
+            time_zone=time_zone or by.zone.key,
+            filters_zone=by.zone.key,
             language=language,
+            announced_rows=announced_rows,
         )
 
 
@@ -100,8 +122,19 @@ class Export(models.Model):
     filters = models.JSONField(_("filters"), default=dict, blank=True)
     filters_shown = models.JSONField(_("filters in words"), default=list, blank=True)
     columns = ArrayField(models.CharField(max_length=30), verbose_name=_("columns"))
+    row_kind = models.CharField(
+        _("each row is"), max_length=20, choices=RowKind, default=RowKind.TICKETS
+    )
+    file_format = models.CharField(
+        _("format"), max_length=10, choices=FileFormat, default=FileFormat.CSV
+    )
+    delimiter = models.CharField(
+        _("delimiter"), max_length=1, choices=Delimiter, default=Delimiter.COMMA
+    )
     time_zone = models.CharField(_("time zone"), max_length=64)
+    filters_zone = models.CharField(_("time zone of the filters"), max_length=64)
     language = models.CharField(_("language"), max_length=10)
+    announced_rows = models.PositiveBigIntegerField(_("rows announced"), null=True, blank=True)
     rows = models.PositiveBigIntegerField(_("rows"), null=True, blank=True)
     size = models.PositiveBigIntegerField(_("bytes"), null=True, blank=True)
     team_ids = ArrayField(
@@ -131,8 +164,8 @@ class Export(models.Model):
         Raises:
             ValidationError: a filter names what the requester cannot see any more.
         """
-        # Days in the filters are days of the requester's zone, whoever asks.
-        with timezone.override(self.time_zone):
+        # Days in the filters are those that the requester saw in the list, whoever asks.
+        with timezone.override(self.filters_zone):
             ticket_filter = TicketFilter(self.filters, self.requester)
             if ticket_filter.errors:
                 raise ValidationError(ticket_filter.complaints())
