@@ -58,11 +58,6 @@ def _one_by_one(tasks, deadline: float) -> dict[int, TaskStatus]:
     return statuses
 
 
-def recover(task: BackgroundTask) -> TaskStatus | None:
-    """Take the lease from the execution that ``task`` was read with. None: it renewed or ended."""
-    return recover_together([task]).get(task.pk)
-
-
 @repeating
 def recover_together(tasks: Iterable[BackgroundTask]) -> dict[int, TaskStatus]:
     """Take the leases from the executions that ``tasks`` were read with: {id: status}, without

@@ -121,7 +121,7 @@ RARER = [
     Bug(
         "due re-checks are forgotten",
         "tasks.dispatcher:_scan",
-        "    _drain(tasks.due_rechecks(), report, limit, deadline, recheck=True)\n",
+        "    _drain_due(tasks.due_rechecks(), report, limit, deadline)\n",
         "",
     ),
     Bug(

@@ -92,7 +92,7 @@ def cancel(pk: int) -> None:
 
 
 def recover(pk: int) -> None:
-    recovery.recover(BackgroundTask.objects.get(pk=pk))
+    recovery.recover_together([BackgroundTask.objects.get(pk=pk)])
 
 
 # --- PostgreSQL -----------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ def test_a_claim_waits_for_a_claim_that_is_rolled_back(task, actor):
 def test_a_finish_after_recovery_changes_nothing(task, notes):
     stale = Lease.claim(task.pk, 0)
     expire(task)
-    assert recovery.recover(reread(task)) == TaskStatus.WAITING
+    assert recovery.recover_together([reread(task)]) == {task.pk: TaskStatus.WAITING}
     fresh = Lease.claim(task.pk, 0)
     for late in (
         lambda: stale.complete(lambda: write_note(task)),

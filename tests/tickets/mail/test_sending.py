@@ -71,14 +71,14 @@ def test_who_lost_its_lease_does_not_begin(smtp, delivery, root):
 
 def test_recovery_waits_for_who_just_begins(smtp, delivery, actor, settings):
     """The renewal and the right are one transaction: there is no moment between them."""
-    from tasks.recovery import recover
+    from tasks.recovery import recover_together
 
     lease = Lease.claim(delivery.task_id, 0)
     sender = actor("sender")
     sender.begin()
     assert sender.do(delivery.begin_sending, lease, 45)
     settings.TEAMDESK_LEASE_SECONDS = 0
-    assert recover(lease.task) is None
+    assert recover_together([lease.task]) == {}
     sender.commit()
     delivery.refresh_from_db()
     assert delivery.sending_by == lease.execution_id
