@@ -16,6 +16,24 @@ class FileFormat(models.TextChoices):
     XLSX = "xlsx", _("Excel workbook")
     JSONL = "jsonl", _("JSON Lines")
 
+    @property
+    def extension(self) -> str:
+        """Of the file's name: ``.csv.gz``."""
+        return f".{self.value}"
+
+    @property
+    def content_type(self) -> str:
+        return _CONTENT_TYPES[self]
+
+
+_CONTENT_TYPES = {
+    FileFormat.CSV: "text/csv; charset=utf-8",
+    # A compressed file and no Content-Encoding, which browsers would take off as they save it.
+    FileFormat.CSV_GZ: "application/gzip",
+    FileFormat.XLSX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    FileFormat.JSONL: "application/jsonl",
+}
+
 
 class Delimiter(models.TextChoices):
     """Between the cells of a CSV file."""

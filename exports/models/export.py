@@ -191,6 +191,14 @@ class Export(models.Model):
         shows = task.is_live or task.status == TaskStatus.FAILED
         return task.last_error or None if shows else None
 
+    @property
+    def extension(self) -> str:
+        return FileFormat(self.file_format).extension
+
+    @property
+    def content_type(self) -> str:
+        return FileFormat(self.file_format).content_type
+
     def file_name(self) -> str:
         """``tickets-Support-2026-12-01.csv``: the team, if it is one, and the day it was made, in
         the requester's zone and language."""
@@ -203,7 +211,7 @@ class Export(models.Model):
                 made_on.isoformat(),
             ]
         # What file systems refuse; browsers would replace it each in its own way.
-        return re.sub(r'[\\/:*?"<>|\x00-\x1f\x7f]+', "-", "-".join(words)) + ".csv"
+        return re.sub(r'[\\/:*?"<>|\x00-\x1f\x7f]+', "-", "-".join(words)) + self.extension
 
     def choices(self) -> list[tuple[str, str]]:
         """Names and values of a form that asks for the same again."""
