@@ -96,7 +96,7 @@ def _header_record(titles: list[str]) -> bytes:
 def _write(export, lease, header: bytes, records: Iterator, total: int) -> tuple[int, int]:
     """Commit the file chunk by chunk, each in a transaction of its own. Returns rows and bytes."""
     pieces, waiting = [header], len(header) + len(CRLF)
-    rows = size = number = 0
+    rows = size = 0
     shown_at = time.monotonic()
     for record in records:
         # One message, one record: what the row count relies on.
@@ -106,14 +106,14 @@ def _write(export, lease, header: bytes, records: Iterator, total: int) -> tuple
         waiting += len(record) - 1 + len(CRLF)
         rows += 1
         if waiting >= CHUNK_BYTES:
-            ExportChunk.objects.store(export, lease.execution_id, number, _lines(pieces))
-            pieces, size, waiting, number = [], size + waiting, 0, number + 1
+            ExportChunk.objects.store(export, lease.execution_id, size, _lines(pieces))
+            pieces, size, waiting = [], size + waiting, 0
             lease.check()
             if time.monotonic() - shown_at >= PROGRESS_SECONDS:
                 lease.progress(rows, total)
                 shown_at = time.monotonic()
     if pieces:
-        ExportChunk.objects.store(export, lease.execution_id, number, _lines(pieces))
+        ExportChunk.objects.store(export, lease.execution_id, size, _lines(pieces))
     return rows, size + waiting
 
 

@@ -48,7 +48,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('execution_id', models.UUIDField()),
-                ('number', models.PositiveIntegerField()),
+                ('first_byte', models.PositiveBigIntegerField()),
                 ('data', models.BinaryField()),
                 ('export', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='chunks', to='exports.export')),
             ],
@@ -59,7 +59,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='exportchunk',
-            constraint=models.UniqueConstraint(fields=('export', 'execution_id', 'number'), name='one_chunk_per_number'),
+            constraint=models.UniqueConstraint(fields=('export', 'execution_id', 'first_byte'), name='one_chunk_per_first_byte'),
         ),
         # Otherwise PostgreSQL compresses every chunk as it is written and decompresses it for every download.
         migrations.RunSQL(

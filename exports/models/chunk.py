@@ -9,8 +9,8 @@ REMOVED_AT_ONCE = 20  # in one DELETE: about 10 MiB, far below any statement tim
 
 
 class ExportChunkQuerySet(models.QuerySet):
-    def store(self, export, execution_id: uuid.UUID, number: int, data: bytes) -> None:
-        """Add one chunk.
+    def store(self, export, execution_id: uuid.UUID, first_byte: int, data: bytes) -> None:
+        """Add one chunk; ``first_byte`` is how many bytes of the file come before it.
 
         Sent in binary: Django would make half a megabyte twice as many hexadecimal digits in the
         statement's text, which takes three times as long.
@@ -18,9 +18,9 @@ class ExportChunkQuerySet(models.QuerySet):
         connection.ensure_connection()
         with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
             cursor.execute(
-                "INSERT INTO exports_exportchunk (export_id, execution_id, number, data)"
+                "INSERT INTO exports_exportchunk (export_id, execution_id, first_byte, data)"
                 " VALUES (%s, %s, %s, %b)",
-                [export.pk, execution_id, number, data],
+                [export.pk, execution_id, first_byte, data],
             )
 
     def remove_some(self) -> int:
@@ -36,7 +36,8 @@ class ExportChunk(models.Model):
 
     export = models.ForeignKey("exports.Export", models.CASCADE, related_name="chunks")
     execution_id = models.UUIDField()
-    number = models.PositiveIntegerField()
+    # Where it begins in the file: chunks of one file may differ in size.
+    first_byte = models.PositiveBigIntegerField()
     # STORAGE EXTERNAL (see the migration): PostgreSQL stores it as it comes, without trying to
     # compress every piece.
     data = models.BinaryField()
@@ -45,12 +46,12 @@ class ExportChunk(models.Model):
 
     class Meta:
         constraints = [
-            # Readers, in this order: the download, one chunk at a time; the purge, which skips from
-            # execution to execution.
+            # Readers, in this order: the download, which finds the chunk of any byte in one step;
+            # the purge, which skips from execution to execution.
             models.UniqueConstraint(
-                fields=["export", "execution_id", "number"], name="one_chunk_per_number"
+                fields=["export", "execution_id", "first_byte"], name="one_chunk_per_first_byte"
             )
         ]
 
     def __str__(self):
-        return f"{self.export_id} {self.number}"
+        return f"{self.export_id} {self.first_byte}"

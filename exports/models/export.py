@@ -229,11 +229,10 @@ class Export(models.Model):
             ExportChunk.DoesNotExist: it was purged meanwhile. The reader must not take what came
                 so far for the whole.
         """
-        sent = number = 0
+        sent = 0
         while sent < self.size:
-            chunk = self.chunks.get(execution_id=self.execution_id, number=number)
+            chunk = self.chunks.get(execution_id=self.execution_id, first_byte=sent)
             sent += len(chunk.data)
-            number += 1
             yield bytes(chunk.data)
 
     # Verbs

@@ -209,7 +209,7 @@ def test_it_never_reads_another_executions_chunks(browser, export):
         ExportChunk.objects.create(
             export=export,
             execution_id="00000000-0000-0000-0000-000000000000",
-            number=number,
+            first_byte=number * 100,
             data=b"stale",
         )
     assert b"stale" not in browser.get(url(export)).getvalue()

@@ -22,9 +22,12 @@ def requested(alice, support):
     return lambda: Export.objects.request(by=alice, filters={}, columns=["id"])
 
 
-def chunk(export, execution_id=None, number=0):
+def chunk(export, execution_id=None, first_byte=0):
     return ExportChunk.objects.create(
-        export=export, execution_id=execution_id or uuid.uuid4(), number=number, data=b"stored"
+        export=export,
+        execution_id=execution_id or uuid.uuid4(),
+        first_byte=first_byte,
+        data=b"stored",
     )
 
 

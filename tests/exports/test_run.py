@@ -178,7 +178,10 @@ def test_it_never_mixes_with_what_a_killed_worker_left(export, run, monkeypatch)
     killed = Lease.claim(export.pk, 0)
     for number in range(3):
         ExportChunk.objects.create(
-            export=export, execution_id=killed.execution_id, number=number, data=b"half,written\r\n"
+            export=export,
+            execution_id=killed.execution_id,
+            first_byte=number * 14,
+            data=b"half,written\r\n",
         )
     BackgroundTask.objects.filter(pk=export.pk).update(updated_at=Now() - timedelta(hours=1))
     assert recover_expired_leases(5) == (1, 0)
@@ -200,7 +203,7 @@ def test_it_never_mixes_with_an_execution_that_wakes_late(export, monkeypatch, r
     good = content_of(export)
 
     ExportChunk.objects.create(
-        export=export, execution_id=frozen.execution_id, number=0, data=b"stale"
+        export=export, execution_id=frozen.execution_id, first_byte=0, data=b"stale"
     )
     with pytest.raises(LeaseLost):
         run_export(frozen.task, frozen)
@@ -309,6 +312,6 @@ def test_it_stores_chunks_without_compressing_them(db):
 
 
 def test_it_ignores_chunks_of_unknown_executions(export, run):
-    ExportChunk.objects.create(export=export, execution_id=uuid.uuid4(), number=0, data=b"?")
+    ExportChunk.objects.create(export=export, execution_id=uuid.uuid4(), first_byte=0, data=b"?")
     export = run(export)
     assert len(records_of(export)) == 20

@@ -90,7 +90,7 @@ def crowd(settings, alice, bob, support, notes):
     def purge():
         for task in some(*TaskStatus.values, of=tasks.filter(kind="EXPORT"))[:1]:
             ExportChunk.objects.create(
-                export_id=task.pk, execution_id=uuid.uuid4(), number=0, data=b"left over"
+                export_id=task.pk, execution_id=uuid.uuid4(), first_byte=0, data=b"left over"
             )
         purge_results(1)
 
