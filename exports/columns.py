@@ -1,8 +1,9 @@
-"""The columns of the file: their titles, and the SQL that makes each cell.
+"""The columns of the file: their titles, what their values are, and the SQL that makes each cell.
 
 Cells are made by PostgreSQL, so that a row passes through Python as the bytes that COPY sent.
 """
 
+import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -53,8 +54,8 @@ class LocalTime(Func):
     arg_joiner = " AT TIME ZONE "
     output_field = CharField()
 
-    def __init__(self, moment: str, zone: str):
-        super().__init__(F(moment), Value(zone))
+    def __init__(self, moment: Expression, zone: str):
+        super().__init__(moment, Value(zone))
 
 
 class Joined(Func):
@@ -63,49 +64,88 @@ class Joined(Func):
     output_field = TextField()
 
 
-def _label(field: str, choices) -> Expression:
-    """The choice's label in the active language; a value without one as it is."""
-    whens = [When(**{field: value}, then=Value(str(label))) for value, label in choices.choices]
-    return Case(*whens, default=F(field), output_field=CharField())
+class Kind(enum.Enum):
+    """What the values of a column are; each format writes each kind in its own way."""
+
+    TEXT = "text"  # what people wrote: in CSV guarded against formulas
+    LABEL = "label"  # our own words, in the requester's language
+    NUMBER = "number"
+    LINK = "link"  # the number of a ticket, which leads to it where cells can be links
+    TIME = "time"
+    LIST = "list"  # of what people wrote
 
 
-def _person(role: str) -> Expression:
-    """As ``User.display_name``: the full name, or else the user name. Empty if there is nobody."""
-    full_name = Trim(Concat(f"{role}__first_name", Value(" "), f"{role}__last_name"))
-    return Guarded(Coalesce(NullIf(full_name, Value("")), F(f"{role}__username")))
+# What a CSV file has of each kind. Numbers stay as they are: guarded, -5 would be text.
+_CELLS = {
+    Kind.TEXT: lambda value, zone: Guarded(value),
+    Kind.TIME: LocalTime,
+    Kind.LIST: lambda value, zone: Guarded(Joined(value)),
+}
 
 
 @dataclass(frozen=True)
 class Column:
+    """``value`` makes what the database has, for formats that know types, and ``code`` what a
+    program reads where that differs: of a label, which depends on the language."""
+
     title: str  # translated when shown
-    cell: Callable[[str], Expression]  # of a time zone's name, in the active language
-    is_time: bool = False
+    kind: Kind
+    value: Callable[[], Expression]  # called in the active language
+    code: Callable[[], Expression] | None = None
 
     def header(self, zone: str) -> str:
-        return f"{self.title} ({zone})" if self.is_time else str(self.title)
+        return f"{self.title} ({zone})" if self.kind is Kind.TIME else str(self.title)
+
+    def cell(self, zone: str) -> Expression:
+        """As it stands in a CSV file, with the times of ``zone``."""
+        value = self.value()
+        return _CELLS[self.kind](value, zone) if self.kind in _CELLS else value
+
+    def for_programs(self) -> Expression:
+        return (self.code or self.value)()
 
 
 def _text(title, field: str) -> Column:
-    return Column(title, lambda zone: Guarded(F(field)))
+    return Column(title, Kind.TEXT, lambda: F(field))
 
 
 def _time(title, field: str) -> Column:
-    return Column(title, lambda zone: LocalTime(field, zone), is_time=True)
+    return Column(title, Kind.TIME, lambda: F(field))
+
+
+def _choice(title, field: str, choices) -> Column:
+    """The choice's label; a value without one as it is."""
+
+    def label() -> Expression:
+        whens = [When(**{field: value}, then=Value(str(each))) for value, each in choices.choices]
+        return Case(*whens, default=F(field), output_field=CharField())
+
+    return Column(title, Kind.LABEL, label, code=lambda: F(field))
+
+
+def _person(title, role: str) -> Column:
+    """As ``User.display_name``: full name, or else user name. Nothing if there is nobody."""
+
+    def name() -> Expression:
+        full_name = Trim(Concat(f"{role}__first_name", Value(" "), f"{role}__last_name"))
+        return Coalesce(NullIf(full_name, Value("")), F(f"{role}__username"))
+
+    return Column(title, Kind.TEXT, name)
 
 
 # In the file's order.
 COLUMNS = {
-    "id": Column(gettext_lazy("ID"), lambda zone: F("pk")),
+    "id": Column(gettext_lazy("ID"), Kind.LINK, lambda: F("pk")),
     "team": _text(gettext_lazy("Team"), "team__name"),
     "subject": _text(gettext_lazy("Subject"), "subject"),
     "description": _text(gettext_lazy("Description"), "description"),
-    "status": Column(gettext_lazy("Status"), lambda zone: _label("status", TicketStatus)),
-    "priority": Column(gettext_lazy("Priority"), lambda zone: _label("priority", TicketPriority)),
+    "status": _choice(gettext_lazy("Status"), "status", TicketStatus),
+    "priority": _choice(gettext_lazy("Priority"), "priority", TicketPriority),
     "requester_name": _text(gettext_lazy("Requester name"), "requester_name"),
     "requester_email": _text(gettext_lazy("Requester e-mail"), "requester_email"),
-    "creator": Column(gettext_lazy("Creator"), lambda zone: _person("creator")),
-    "assignee": Column(gettext_lazy("Assignee"), lambda zone: _person("assignee")),
-    "tags": Column(gettext_lazy("Tags"), lambda zone: Guarded(Joined(F("tags")))),
+    "creator": _person(gettext_lazy("Creator"), "creator"),
+    "assignee": _person(gettext_lazy("Assignee"), "assignee"),
+    "tags": Column(gettext_lazy("Tags"), Kind.LIST, lambda: F("tags")),
     "due_at": _time(gettext_lazy("Due"), "due_at"),
     "created_at": _time(gettext_lazy("Created"), "created_at"),
     "updated_at": _time(gettext_lazy("Updated"), "updated_at"),
@@ -139,6 +179,11 @@ def header(keys: list[str], zone: str) -> list[str]:
     return [COLUMNS[key].header(zone) for key in keys]
 
 
+def selected(keys: list[str]) -> dict[str, Column]:
+    """The columns of these keys, in their order."""
+    return {key: COLUMNS[key] for key in keys}
+
+
 def cells(keys: list[str], zone: str) -> list[Expression]:
-    """One expression per column, with labels in the active language."""
+    """One expression per column of a CSV file, with labels in the active language."""
     return [COLUMNS[key].cell(zone) for key in keys]
