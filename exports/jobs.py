@@ -38,15 +38,16 @@ def run_export(task, lease):
     if export is None:
         raise PermanentFailure("The request was deleted, with the account that made it.")
     with translation.override(export.language):
-        tickets = _visible_tickets(export)
+        selected = _visible_rows(export)
         _remove_earlier_executions(export, lease)
         with Snapshot.taken(TIME_LIMIT) as snapshot:
-            rows_of_team = snapshot.count_by(tickets, "team")
+            rows_of_team = snapshot.count_by(selected, "team")
             total = sum(rows_of_team.values())
             lease.progress(0, total)
-            cells = tickets.values_list(*columns.cells(export.columns, export.time_zone))
-            header = _header_record(columns.header(export.columns, export.time_zone))
-            rows, size = _write(export, lease, header, snapshot.csv(cells), total)
+            of_the_file = export.columns, export.time_zone, export.row_kind
+            records = snapshot.csv(selected.values_list(*columns.cells(*of_the_file)))
+            header = _header_record(columns.header(*of_the_file))
+            rows, size = _write(export, lease, header, records, total)
     if rows != total:
         raise RuntimeError(f"{rows} rows were written where the snapshot has {total}.")
     lease.progress(rows, total)
@@ -66,12 +67,12 @@ def run_export(task, lease):
     return effect
 
 
-def _visible_tickets(export: Export):
+def _visible_rows(export: Export):
     """Rights are those of now, not of the request."""
     if not export.requester.is_active:
         raise PermanentFailure(_("The account that asked for this export is not active any more."))
     try:
-        return export.tickets()
+        return export.rows_to_write()
     except ValidationError as error:
         raise PermanentFailure(
             _("The filters do not fit any more: %(reasons)s")

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import cache_control
 
 from exports.access import for_people_and_programs, json_error, own_export_or_404, wants_json
-from exports.columns import COLUMNS
+from exports.columns import chosen
 from exports.forms import ExportForm, filters_in, parameters_of, readable
 from exports.models import Export
 from tasks.models import DedupConflict, TaskStatus
@@ -59,7 +59,7 @@ def export_new(request: HttpRequest) -> HttpResponse:
         if wants_json(request):
             return json_error(" ".join(readable(filters.errors) + readable(form.errors)), 400)
     else:
-        form = ExportForm(initial={"columns": list(COLUMNS), "key": uuid.uuid4()})
+        form = ExportForm(initial={"columns": chosen(None), "key": uuid.uuid4()})
     context = {
         "form": form,
         "filters": filters,

@@ -18,6 +18,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from exports import columns as csv_columns
+from exports.rows import rows_of
 from tasks.models import BackgroundTask, TaskStatus
 from tickets.filters import TicketFilter, pairs
 from tickets.models import Team
@@ -38,6 +39,11 @@ class ExportQuerySet(models.QuerySet):
             )
         )
 
+    def count_for(self, by, filters, row_kind: str = RowKind.TICKETS) -> int:
+        """How many rows a file of that kind would have, now. Wrong parameters are ignored, as in
+        the list; days are those of the active time zone."""
+        return rows_of(TicketFilter(filters, by).queryset(), row_kind).count()
+
     @transaction.atomic
     def request(
         self,
@@ -56,7 +62,8 @@ class ExportQuerySet(models.QuerySet):
 
         Args:
             filters: parameters of the ticket list, as a QueryDict or a dict.
-            columns: keys of ``exports.columns.COLUMNS``; None means all.
+            columns: keys of ``exports.columns.COLUMNS_OF[row_kind]``; None means those that are
+                chosen by default.
             key: names this very click: the same key and choices again, while the first is under
                 way, return the first. Other choices are another export: the browser's Back button
                 brings the key back.
@@ -66,14 +73,14 @@ class ExportQuerySet(models.QuerySet):
             announced_rows: how many the person was told that the file would have.
 
         Raises:
-            ValidationError: filters or columns that do not exist.
+            ValidationError: filters, columns or a kind of row that do not exist.
         """
         language = by.language or translation.get_language() or settings.LANGUAGE_CODE
         with translation.override(language), timezone.override(by.zone):
             ticket_filter = TicketFilter(filters, by)
             if ticket_filter.errors:
                 raise ValidationError(ticket_filter.complaints())
-            chosen_columns = csv_columns.chosen(columns)
+            chosen_columns = csv_columns.chosen(columns, row_kind)
             shown = ticket_filter.describe()
         dedup_key = None
         if key:
@@ -171,6 +178,14 @@ class Export(models.Model):
                 raise ValidationError(ticket_filter.complaints())
             return ticket_filter.queryset()
 
+    def rows_to_write(self):
+        """The rows of its kind for those tickets, in the file's order.
+
+        Raises:
+            ValidationError: a filter names what the requester cannot see any more.
+        """
+        return rows_of(self.tickets(), self.row_kind)
+
     @property
     def is_ready(self) -> bool:
         """Completed and not expired. Of rows loaded ``with_state``."""
@@ -218,9 +233,8 @@ class Export(models.Model):
         return [*(("columns", key) for key in self.columns), *pairs(self.filters)]
 
     def column_titles(self) -> list[str]:
-        return [
-            csv_columns.COLUMNS[key].title for key in self.columns if key in csv_columns.COLUMNS
-        ]
+        columns = csv_columns.COLUMNS_OF[self.row_kind]
+        return [columns[key].title for key in self.columns if key in columns]
 
     def content(self) -> Iterator[bytes]:
         """The stored file, one chunk in memory at a time.

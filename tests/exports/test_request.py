@@ -3,7 +3,7 @@
 import pytest
 from django.core.exceptions import ValidationError
 
-from exports.columns import COLUMNS
+from exports import columns
 from exports.models import Export
 from tasks.dispatcher import dispatch_once
 from tasks.models import BackgroundTask, TaskStatus
@@ -44,8 +44,18 @@ def test_it_waits_undispatched_until_somebody_dispatches_and_works(alice, suppor
     assert [record["id"] for record in records_of(export)] == [str(wanted.pk)]
 
 
-def test_it_takes_all_columns_when_none_are_named(alice, support):
-    assert Export.objects.request(by=alice, filters={}).columns == list(COLUMNS)
+def test_it_takes_the_columns_of_that_kind_of_row_when_none_are_named(alice, support):
+    for kind, known in columns.COLUMNS_OF.items():
+        export = Export.objects.request(by=alice, filters={}, row_kind=kind)
+        assert export.columns == [key for key in known if not key.endswith("_offset")]
+
+
+def test_it_refuses_a_column_of_another_kind_of_row(alice, support):
+    with pytest.raises(ValidationError, match="There is no column “author”"):
+        Export.objects.request(by=alice, filters={}, columns=["id", "author"])
+    with pytest.raises(ValidationError, match="There is no kind of row “comments”"):
+        Export.objects.request(by=alice, filters={}, row_kind="comments")
+    assert not BackgroundTask.objects.exists()
 
 
 def test_it_leaves_nothing_when_the_task_cannot_be_stored(alice, support, monkeypatch):
