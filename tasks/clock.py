@@ -3,6 +3,14 @@
 from datetime import datetime
 
 from django.db import connection
+from django.db.models import DateTimeField, Func
+
+
+class InUtc(Func):
+    """A moment without its zone, for indexes: that much does not depend on the session's zone."""
+
+    template = "(%(expressions)s AT TIME ZONE 'UTC')"
+    output_field = DateTimeField()
 
 
 def database_now() -> datetime:

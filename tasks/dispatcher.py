@@ -126,10 +126,14 @@ def _scan(report: Report, limit: int | None) -> None:
     always, so that a flood of new work cannot starve what was handed over long ago."""
     deadline = time.monotonic() + settings.TEAMDESK_ROUND_BUDGET_SECONDS
     tasks = BackgroundTask.objects
-    _drain_new(tasks.never_dispatched(), report, limit, deadline)
-    _drain_due(tasks.due_rechecks(), report, limit, deadline)
-    others = _batch(tasks.other_rechecks(), _batch_size(report, limit))
-    _hand_over(others, report, recheck=True)
+    has_new, has_due, has_others = tasks.has_to_hand_over()
+    if has_new:
+        _drain_new(tasks.never_dispatched(), report, limit, deadline)
+    if has_due:
+        _drain_due(tasks.due_rechecks(), report, limit, deadline)
+    if has_others:
+        others = _batch(tasks.other_rechecks(), _batch_size(report, limit))
+        _hand_over(others, report, recheck=True)
 
 
 def _drain_new(new, report: Report, limit: int | None, deadline: float) -> None:

@@ -7,6 +7,8 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
+import tasks.clock
+
 
 class Migration(migrations.Migration):
 
@@ -49,7 +51,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='backgroundtask',
-            index=models.Index(condition=models.Q(('dispatched_at__isnull', False), ('status', 'WAITING')), fields=['run_at'], name='task_due_recheck'),
+            index=models.Index(tasks.clock.InUtc('run_at'), condition=models.Q(('dispatched_at__isnull', False), ('status', 'WAITING')), name='task_due_recheck'),
         ),
         migrations.AddIndex(
             model_name='backgroundtask',

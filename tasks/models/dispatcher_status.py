@@ -1,14 +1,28 @@
 """How the dispatcher is doing: one row, written by every round, read by health and metrics."""
 
+import json
 from datetime import timedelta
 
-from django.db import models
-from django.db.models import F
+from django.db import connection, models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 LATEST_SUCCESS_SECONDS = 15  # five rounds; an older success means that nobody dispatches
 GAP = timedelta(minutes=1)  # between two successes; a longer one begins a new steady time
+
+
+# In SQL: after a quiet round the ORM would work longer on it than PostgreSQL.
+_SUCCESS = """
+UPDATE tasks_dispatcherstatus SET
+    steady_since = CASE
+        WHEN last_succeeded_at >= statement_timestamp() - %s
+        THEN COALESCE(steady_since, statement_timestamp())
+        ELSE statement_timestamp()
+    END,
+    last_succeeded_at = statement_timestamp(),
+    last_seconds = %s,
+    last_counts = %s::jsonb
+"""
 
 
 class DispatcherStatus(models.Model):
@@ -43,13 +57,8 @@ class DispatcherStatus(models.Model):
 
     @classmethod
     def record_success(cls, seconds: float, counts: dict[str, int]) -> None:
-        steady = models.Q(last_succeeded_at__gte=Now() - GAP, steady_since__isnull=False)
-        cls.objects.filter(pk=1).update(
-            steady_since=models.Case(models.When(steady, then=F("steady_since")), default=Now()),
-            last_succeeded_at=Now(),
-            last_seconds=seconds,
-            last_counts=counts,
-        )
+        with connection.cursor() as cursor:
+            cursor.execute(_SUCCESS, [GAP, seconds, json.dumps(counts)])
 
     @classmethod
     def record_fault(cls, seconds: float, counts: dict[str, int], error: str) -> None:

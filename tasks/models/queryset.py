@@ -1,5 +1,6 @@
 """Which tasks: the dispatcher's selections, and the two verbs on many tasks."""
 
+import functools
 import json
 import re
 from datetime import timedelta
@@ -10,6 +11,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from tasks import correlation, fast_path, queue, registry
+from tasks.clock import InUtc
 
 from .pruning import Prunable
 from .task_attempt import AttemptOutcome, TaskAttempt
@@ -61,23 +63,30 @@ class BackgroundTaskQuerySet(Prunable, models.QuerySet):
     def due_rechecks(self):
         """Waiting, due within half a minute, and not compared with the queue for as long.
 
-        What is due is few, and only ``run_at`` finds it. PostgreSQL takes it for most of what
-        waits, since most rows of the table are finished and in the past; so ``dispatched_at`` is
-        asked in a way that no index answers, or all that is far off would be walked through.
+        What is due is few, and its own index finds it: see there why not ``run_at`` itself is
+        asked, nor ``dispatched_at``. Its index has all that is far off, and PostgreSQL would rather
+        walk through that in the right order than sort.
         """
         now, half_a_minute = Now(), timedelta(seconds=settings.TEAMDESK_RECHECK_SECONDS)
-        checked_at = models.ExpressionWrapper(
-            models.F("dispatched_at") + timedelta(0), output_field=models.DateTimeField()
+        due = self.waiting().filter(dispatched_at__isnull=False)
+        due = due.alias(due_at=InUtc("run_at"), checked_at=InUtc("dispatched_at"))
+        due = due.filter(
+            due_at__lte=InUtc(now + half_a_minute), checked_at__lt=InUtc(now - half_a_minute)
         )
-        due = self.waiting().filter(dispatched_at__isnull=False, run_at__lte=now + half_a_minute)
-        unchecked = due.alias(checked_at=checked_at).filter(checked_at__lt=now - half_a_minute)
-        return unchecked.order_by("checked_at", "run_at", "id")
+        return due.order_by("checked_at", "run_at", "id")
 
     def other_rechecks(self):
         """Waiting and not compared with the queue for half a minute, however far off."""
         since = Now() - timedelta(seconds=settings.TEAMDESK_RECHECK_SECONDS)
         rows = self.waiting().filter(dispatched_at__lt=since)
         return rows.order_by("dispatched_at", "run_at", "id")
+
+    def has_to_hand_over(self) -> tuple[bool, bool, bool]:
+        """Are there any never dispatched, any due re-checks, any others? One statement, since a
+        quiet system asks it every few seconds and gets three times no."""
+        with connection.cursor() as cursor:
+            cursor.execute(*_first_of_each(self.model, settings.TEAMDESK_RECHECK_SECONDS))
+            return tuple(found is not None for found in cursor.fetchone())
 
     def with_expired_lease(self):
         limit = Now() - timedelta(seconds=settings.TEAMDESK_LEASE_SECONDS)
@@ -177,6 +186,24 @@ class BackgroundTaskQuerySet(Prunable, models.QuerySet):
             lambda: queue.forget([f"{pk}:{run}" for pk, run in jobs.items()]), robust=True
         )
         return len(jobs)
+
+
+@functools.lru_cache(maxsize=1)
+def _first_of_each(model, recheck_seconds: float) -> tuple[str, list]:
+    """SQL and parameters of ``has_to_hand_over``. It is the selections' own SQL; to make it anew
+    each time would cost several times what PostgreSQL needs to answer. In the order of their
+    indexes, or the planner may look for the one row in all of the table."""
+    tasks = model.objects
+    selections = (
+        tasks.never_dispatched(),
+        tasks.due_rechecks().order_by("due_at"),
+        tasks.other_rechecks(),
+    )
+    questions = [rows.values("pk")[:1].query.sql_with_params() for rows in selections]
+    return (
+        f"SELECT {', '.join(f'({sql})' for sql, _ in questions)}",
+        [value for _, values in questions for value in values],
+    )
 
 
 def _encode(payload: dict) -> str:

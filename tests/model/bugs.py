@@ -121,7 +121,7 @@ RARER = [
     Bug(
         "due re-checks are forgotten",
         "tasks.dispatcher:_scan",
-        "    _drain_due(tasks.due_rechecks(), report, limit, deadline)\n",
+        "    if has_due:\n        _drain_due(tasks.due_rechecks(), report, limit, deadline)\n",
         "",
     ),
     Bug(

@@ -76,7 +76,7 @@ def large_ledger(alice):
         " FROM tasks_backgroundtask WHERE status = 'COMPLETED' ORDER BY id LIMIT 5000"
     )
     _execute(
-        "INSERT INTO exports_exportchunk (export_id, execution_id, number, data)"
+        "INSERT INTO exports_exportchunk (export_id, execution_id, first_byte, data)"
         " SELECT task_id, gen_random_uuid(), 0, 'x' FROM exports_export"
         f" ORDER BY task_id DESC LIMIT {STORED}"
     )
@@ -189,6 +189,24 @@ def test_each_question_uses_its_index_and_reads_no_more_than_it_takes(large_ledg
     for question, (sql, index, takes) in QUESTIONS.items():
         wrong[question] = complaints(explained(sql()), index, takes)
     assert wrong == {question: [] for question in QUESTIONS}
+
+
+def test_what_there_is_to_do_is_found_by_the_indexes_alone(large_ledger):
+    """However many rows there are, some pages of each of the three."""
+    plan = explained(_captured(tasks.has_to_hand_over))
+    indexes = {node["Index Name"] for node in nodes(plan) if "Index Name" in node}
+    assert indexes == {"task_never_dispatched", "task_due_recheck", "task_other_recheck"}
+    assert sum(_rows_read(node) for node in nodes(plan) if "Index Name" in node) == 3
+    assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= 3 * PAGES_ON_THE_WAY
+    assert tasks.has_to_hand_over() == (True, True, True)
+
+
+def test_nothing_to_do_is_found_by_the_indexes_alone(large_ledger):
+    _execute("UPDATE tasks_backgroundtask SET dispatched_at = now() WHERE status = 'WAITING'")
+    _execute("ANALYZE tasks_backgroundtask")
+    plan = explained(_captured(tasks.has_to_hand_over))
+    assert "Seq Scan" not in {node["Node Type"] for node in nodes(plan)}
+    assert tasks.has_to_hand_over() == (False, False, False)
 
 
 def test_without_its_index_the_same_question_is_complained_about(large_ledger):
