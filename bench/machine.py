@@ -16,6 +16,8 @@ PACKAGES = (
     "procrastinate",
     "django-tasks-db",
     "django-celery-outbox",
+    "django-import-export",
+    "openpyxl",
 )
 
 

@@ -107,6 +107,7 @@ class Target:
     value: float
     limit: float
     at_least: bool = False
+    unit: str = "×"
 
     @property
     def is_met(self) -> bool:
@@ -115,4 +116,5 @@ class Target:
     def __str__(self):
         sign = "≥" if self.at_least else "≤"
         verdict = "met" if self.is_met else "MISSED"
-        return f"target: {self.text} {sign} {self.limit:g}×: {self.value:.2f}× – {verdict}"
+        limit, value = f"{self.limit:g}{self.unit}", f"{self.value:.2f}{self.unit}"
+        return f"target: {self.text} {sign} {limit}: {value} – {verdict}"

@@ -1,24 +1,18 @@
 """An arm on the stage: its processes and its client."""
 
 import contextlib
-import json
 import os
-import signal
 import subprocess
-import sys
 import time
 
 import psutil
 
 from bench.arms import Arm, python
-from bench.stage import ROOT, Stage, cpu_seconds
+from bench.processes import Answering, ArmFailed, end, start, tail
+from bench.stage import Stage, cpu_seconds
 
 READY_SECONDS = 90
 WARM_UP = 1_000_000_000  # jobs from this number on warm up and are not counted
-
-
-class ArmFailed(Exception):
-    """A process of an arm ended or did not get ready; the message has the end of its log."""
 
 
 class RunningArm:
@@ -33,34 +27,23 @@ class RunningArm:
     def __enter__(self):
         self.stage.prepare(self.arm)
         self.connection = self.stage.connect(self.arm)
-        self.client = self._spawn(
-            [sys.executable, "-m", "bench.arms.client"],
-            "client",
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
+        self.client = Answering(
+            "bench.arms.client",
+            f"The client of {self.arm.name}",
+            self._environment("client"),
+            self.log,
         )
         self.clear()
         return self
 
     def __exit__(self, *error):
         self.stop()
-        self.client.stdin.close()
-        self.client.stdout.close()
-        self._end(self.client)
+        self.client.close()
         self.connection.close()
 
     def ask(self, do: str, **request):
         """What the client answers to ``do``. Raises ArmFailed."""
-        try:
-            self.client.stdin.write(json.dumps({"do": do} | request) + "\n")
-            self.client.stdin.flush()
-            line = self.client.stdout.readline()
-        except BrokenPipeError:
-            line = ""
-        if not line:
-            raise ArmFailed(f"The client of {self.arm.name} ended:\n{self._log_tail()}")
-        return json.loads(line)
+        return self.client.ask(do, **request)
 
     def clear(self) -> None:
         """Nothing enqueued, nothing done, and all written: what came before costs nothing now."""
@@ -74,7 +57,9 @@ class RunningArm:
     def start(self) -> None:
         """Start the processes, and return when all of them work."""
         for command in self.arm.commands:
-            self.workers[command.name] = self._spawn(python(command), command.name)
+            self.workers[command.name] = start(
+                python(command), self._environment(command.name), self.log
+            )
         deadline = time.monotonic() + READY_SECONDS
         job = WARM_UP
         while not (self._all_connected() and job > WARM_UP + 20):
@@ -82,7 +67,7 @@ class RunningArm:
             job += 1
             for name, worker in self.workers.items():
                 if worker.poll() is not None or time.monotonic() > deadline:
-                    raise ArmFailed(f"{name} of {self.arm.name} fails:\n{self._log_tail()}")
+                    raise ArmFailed(f"{name} of {self.arm.name} fails:\n{tail(self.log)}")
 
     def _all_connected(self) -> bool:
         seen = self.connection.execute(
@@ -110,7 +95,7 @@ class RunningArm:
             with contextlib.suppress(ProcessLookupError):
                 worker.terminate()
         for worker in self.workers.values():
-            self._end(worker)
+            end(worker)
         self.workers.clear()
 
     # What became of the jobs
@@ -132,24 +117,5 @@ class RunningArm:
 
     # Processes
 
-    def _spawn(self, command: list[str], name: str, **options) -> subprocess.Popen:
-        with self.log.open("ab") as log:
-            return subprocess.Popen(
-                command,
-                cwd=ROOT,
-                env=self.stage.environment(self.arm) | {"PGAPPNAME": f"bench {name}"},
-                stderr=log,
-                start_new_session=True,
-                **({"stdin": subprocess.DEVNULL, "stdout": log} | options),
-            )
-
-    def _end(self, process: subprocess.Popen) -> None:
-        try:
-            process.wait(15)
-        except subprocess.TimeoutExpired:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-    def _log_tail(self) -> str:
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-15:])
+    def _environment(self, name: str) -> dict[str, str]:
+        return self.stage.environment(self.arm) | {"PGAPPNAME": f"bench {name}"}

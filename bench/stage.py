@@ -13,9 +13,8 @@ import psycopg
 import redis
 
 from bench.arms import Arm, environment
+from bench.processes import ROOT
 from teamdesk.embedded import Postgres, ServiceError, Valkey, database_url
-
-ROOT = Path(__file__).resolve().parent.parent
 
 # Durable, as in production: fsync and synchronous_commit stay on. The other lines only let the
 # benchmark see when a row was committed and how many statements were run.

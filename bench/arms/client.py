@@ -5,14 +5,14 @@ business row of a job is a row of ``bench_orders``, written in the transaction t
 """
 
 import importlib
-import json
 import os
 import random
-import sys
 import time
 
 import django
 from django.db import connection, transaction
+
+from bench.processes import answer
 
 
 class Client:
@@ -86,13 +86,8 @@ def main() -> None:
     django.setup()
     arm = importlib.import_module(f"bench.arms.{os.environ['BENCH_ARM']}")
     client = Client(arm)
-    for line in sys.stdin:
-        request = json.loads(line)
-        verb = request.pop("do")
-        # What only one arm can do, its module has.
-        answer = getattr(client if hasattr(client, verb) else arm, verb)(**request)
-        sys.stdout.write(json.dumps(answer) + "\n")
-        sys.stdout.flush()
+    # What only one arm can do, its module has.
+    answer(lambda verb: getattr(client if hasattr(client, verb) else arm, verb))
 
 
 if __name__ == "__main__":

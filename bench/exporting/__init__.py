@@ -1,0 +1,1 @@
+"""Exports beside other ways to make the same file."""
