@@ -38,6 +38,7 @@ class ExportAdmin(Forgiving, ReadOnly, admin.ModelAdmin):
         "announced_rows",
         "rows",
         "bytes",
+        "cut_cells",
         "expires",
         "execution_id",
         "created_at",

@@ -1,28 +1,32 @@
 """The EXPORT handler."""
 
-import csv
-import io
+import errno
+import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable
+from contextlib import closing, contextmanager
 
+import psycopg
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.db import OperationalError
 from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import gettext as _
 
 from exports import columns
-from exports.models import Export, ExportChunk
+from exports.formats import BLOCKS_OF, Block, Source
+from exports.models import Export, ExportChunk, RowKind
 from exports.purge import unneeded_chunks
 from exports.snapshot import Snapshot
 from tasks.registry import LONG, PermanentFailure, handles
 from tickets.models import Notification, NotificationKind
 
+logger = logging.getLogger(__name__)
+
 TIME_LIMIT = 3_600  # seconds
 CHUNK_BYTES = 512 * 1024
-CRLF = b"\r\n"  # RFC 4180 ends every record so
 PROGRESS_SECONDS = 0.5  # people see it move; the ledger is not written for every chunk
-BOM = b"\xef\xbb\xbf"  # without it Excel reads UTF-8 as the computer's old code page
 
 
 @handles(
@@ -37,24 +41,36 @@ def run_export(task, lease):
     export = Export.objects.select_related("requester").filter(pk=task.pk).first()
     if export is None:
         raise PermanentFailure("The request was deleted, with the account that made it.")
-    with translation.override(export.language):
+    with translation.override(export.language), _saying_what_is_full():
         selected = _visible_rows(export)
         _remove_earlier_executions(export, lease)
         with Snapshot.taken(TIME_LIMIT) as snapshot:
             rows_of_team = snapshot.count_by(selected, "team")
             total = sum(rows_of_team.values())
             lease.progress(0, total)
-            of_the_file = export.columns, export.time_zone, export.row_kind
-            records = snapshot.csv(selected.values_list(*columns.cells(*of_the_file)))
-            header = _header_record(columns.header(*of_the_file))
-            rows, size = _write(export, lease, header, records, total)
+            source = Source(
+                snapshot=snapshot,
+                rows=selected,
+                columns=columns.selected(export.columns, export.row_kind),
+                zone=export.time_zone,
+                delimiter=export.delimiter,
+                sheet_name=RowKind(export.row_kind).sheet_name,
+                block_bytes=CHUNK_BYTES,
+                check=lease.check,
+            )
+            with closing(BLOCKS_OF[export.file_format](source)) as blocks:
+                size, rows, cut_cells = _store(export, lease, blocks, total)
     if rows != total:
         raise RuntimeError(f"{rows} rows were written where the snapshot has {total}.")
     lease.progress(rows, total)
 
     def effect():
         Export.objects.filter(pk=export.pk).update(
-            rows=rows, size=size, team_ids=sorted(rows_of_team), execution_id=lease.execution_id
+            rows=rows,
+            size=size,
+            cut_cells=cut_cells,
+            team_ids=sorted(rows_of_team),
+            execution_id=lease.execution_id,
         )
         Notification.objects.notify(
             [export.requester],
@@ -88,35 +104,41 @@ def _remove_earlier_executions(export: Export, lease) -> None:
             lease.check()
 
 
-def _header_record(titles: list[str]) -> bytes:
-    record = io.StringIO()
-    csv.writer(record, lineterminator="").writerow(titles)
-    return BOM + record.getvalue().encode()
+def _store(export, lease, blocks: Iterable[Block], total: int) -> tuple[int, int, int]:
+    """Commit the file chunk by chunk, each in a transaction of its own.
 
-
-def _write(export, lease, header: bytes, records: Iterator, total: int) -> tuple[int, int]:
-    """Commit the file chunk by chunk, each in a transaction of its own. Returns rows and bytes."""
-    pieces, waiting = [header], len(header) + len(CRLF)
-    rows = size = 0
+    Returns bytes, rows, and cells that were cut.
+    """
+    size = rows = cut_cells = 0
     shown_at = time.monotonic()
-    for record in records:
-        # One message, one record: what the row count relies on.
-        if record[-1] != 0x0A:
-            raise RuntimeError("PostgreSQL sent a part of a record.")
-        pieces.append(record[:-1])
-        waiting += len(record) - 1 + len(CRLF)
-        rows += 1
-        if waiting >= CHUNK_BYTES:
-            ExportChunk.objects.store(export, lease.execution_id, size, _lines(pieces))
-            pieces, size, waiting = [], size + waiting, 0
-            lease.check()
-            if time.monotonic() - shown_at >= PROGRESS_SECONDS:
-                lease.progress(rows, total)
-                shown_at = time.monotonic()
-    if pieces:
-        ExportChunk.objects.store(export, lease.execution_id, size, _lines(pieces))
-    return rows, size + waiting
+    for data, rows, cut_cells in blocks:  # noqa: B007  the last counts are the file's
+        if data:
+            ExportChunk.objects.store(export, lease.execution_id, size, data)
+            size += len(data)
+        lease.check()
+        if time.monotonic() - shown_at >= PROGRESS_SECONDS:
+            lease.progress(rows, total)
+            shown_at = time.monotonic()
+    return size, rows, cut_cells
 
 
-def _lines(pieces: list) -> bytes:
-    return CRLF.join([*pieces, b""])
+@contextmanager
+def _saying_what_is_full():
+    """A full disk fails the export at once, in words for a person: attempts seconds apart would
+    each fill it again, and who has made room retries."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        logger.warning("No room for the workbook: %s", error)
+        raise PermanentFailure(
+            _("The worker's disk is full. The export can be tried again when there is room.")
+        ) from error
+    except OperationalError as error:
+        if not isinstance(error.__cause__, psycopg.errors.DiskFull):
+            raise
+        logger.warning("No room for the file: %s", error)
+        raise PermanentFailure(
+            _("The database's disk is full. The export can be tried again when there is room.")
+        ) from error

@@ -127,8 +127,10 @@ def sender(name: str, default: str) -> str:
 
 
 def web_address(name: str, default: str | None) -> str:
-    """``https://help.example.org``. ``default`` None: there is none."""
+    """``https://help.example.org``. ``default`` None: there is none; empty: it may be unknown."""
     value = _env.str(name, "") or default
+    if value == "":
+        return value
     if value is None:
         raise ImproperlyConfigured(
             f"{name} must be set where mail is sent (EMAIL_URL), for the links in it; "

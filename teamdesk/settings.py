@@ -172,9 +172,10 @@ _mail_folder = "filemail:///" + quote(str(TEAMDESK_VAR / "mail"))
 vars().update(env.email("EMAIL_URL", _mail_folder if DEBUG else "dummymail://"))
 EMAIL_TIMEOUT = 20  # seconds, of each wait for the server; tickets.mail.smtp bounds them all
 DEFAULT_FROM_EMAIL = env.sender("DEFAULT_FROM_EMAIL", "TeamDesk <teamdesk@localhost>")
-# Where people reach TeamDesk: a mail cannot ask its reader's browser.
+# Where people reach TeamDesk: neither a mail nor a workbook can ask its reader's browser. Unknown
+# where production sends no mail and nobody says it; workbooks then have no links.
 TEAMDESK_URL = env.web_address(
-    "TEAMDESK_URL", "http://127.0.0.1:8000" if DEBUG or not TEAMDESK_MAIL else None
+    "TEAMDESK_URL", "http://127.0.0.1:8000" if DEBUG else None if TEAMDESK_MAIL else ""
 )
 
 LOGGING = {

@@ -33,6 +33,7 @@ class Migration(migrations.Migration):
                 ('announced_rows', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='rows announced')),
                 ('rows', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='rows')),
                 ('size', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='bytes')),
+                ('cut_cells', models.PositiveBigIntegerField(blank=True, default=0, verbose_name='texts cut')),
                 ('team_ids', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), blank=True, default=list, size=None, verbose_name='teams in the result')),
                 ('execution_id', models.UUIDField(blank=True, null=True, verbose_name='execution of the result')),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), verbose_name='requested')),

@@ -1,6 +1,7 @@
 """What a person may choose of a file, beside which tickets and columns."""
 
 from django.db import models
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 
@@ -8,6 +9,16 @@ class RowKind(models.TextChoices):
     TICKETS = "tickets", _("one ticket")
     CONVERSATION = "conversation", _("one message of a ticket's conversation")
     HISTORY = "history", _("one change in a ticket's history")
+
+    @property
+    def sheet_name(self) -> str:
+        """Of a workbook's sheet, in the active language."""
+        names = {
+            RowKind.TICKETS: gettext("Tickets"),
+            RowKind.CONVERSATION: gettext("Conversation"),
+            RowKind.HISTORY: gettext("Changes"),  # Excel keeps "History" for itself
+        }
+        return names[self]
 
 
 class FileFormat(models.TextChoices):

@@ -112,9 +112,9 @@ class Export(models.Model):
     """A request for a file of tickets. Its state is its task's; its id is its task's id.
 
     ``filters`` are the list's query parameters as they were, and ``filters_shown`` what they meant
-    in words then: pairs of label and value. ``rows``, ``size`` (bytes) and ``team_ids`` (the teams
-    whose tickets are in it) are those of the completed result, and ``execution_id`` says whose
-    chunks are that result.
+    in words then: pairs of label and value. ``rows``, ``size`` (bytes), ``cut_cells`` (texts longer
+    than a cell of the format) and ``team_ids`` (the teams whose tickets are in it) are those of the
+    completed result, and ``execution_id`` says whose chunks are that result.
     """
 
     task = models.OneToOneField(
@@ -144,6 +144,7 @@ class Export(models.Model):
     announced_rows = models.PositiveBigIntegerField(_("rows announced"), null=True, blank=True)
     rows = models.PositiveBigIntegerField(_("rows"), null=True, blank=True)
     size = models.PositiveBigIntegerField(_("bytes"), null=True, blank=True)
+    cut_cells = models.PositiveBigIntegerField(_("texts cut"), default=0, blank=True)
     team_ids = ArrayField(
         models.BigIntegerField(), verbose_name=_("teams in the result"), default=list, blank=True
     )
