@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
+from traceback import clear_frames
 
 from django.conf import settings
 from django.urls import reverse
@@ -85,8 +86,7 @@ class _Watched(io.FileIO):
         return super().write(data)
 
     def give_up(self) -> None:
-        """Gives its place on the disk back. It stays open: a zip that was not finished writes its
-        end when it is collected."""
+        """Gives its place on the disk back, and stays open."""
         self._check = lambda: None
         self.truncate(0)
 
@@ -124,7 +124,8 @@ class _Book:
             for file in (sheet.row_data_fh, sheet.fh):
                 with suppress(OSError):  # what is left to write does not fit either
                     file.close()
-        self._watched.give_up()
+        if not self._watched.closed:
+            self._watched.give_up()
 
     def add(self, row: tuple) -> None:
         if self._line == ROWS_OF_A_SHEET:
@@ -140,10 +141,19 @@ class _Book:
     def pack(self) -> None:
         self._end_sheet()
         try:
+            self._pack()
+        except BaseException as error:
+            # The zip that was begun writes its end as it goes: now, while its file is open.
+            self._watched.give_up()
+            clear_frames(error.__traceback__)
+            raise
+
+    def _pack(self) -> None:
+        try:
             self._book.close()
-            self._file.close()
         except FileCreateError as error:
             raise error.args[0] from None  # the OSError that it wraps
+        self._file.close()
 
     # Sheets
 
