@@ -11,13 +11,12 @@ from django.db.models.functions import Now
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_safe
 
 from tickets.filters import DEFAULT_SORT, TicketFilter, pairs
 from tickets.models import Ticket
-from tickets.models.ticket_status import LIVE_STATUSES
+from tickets.quick_views import quick_views
 
 from .fragments import wants_fragment
 
@@ -80,8 +79,6 @@ def mark_due(tickets, now) -> None:
 
 def _views(user, chosen) -> list[dict]:
     """The quick views with their counts: one query for all of them."""
-    live = {"status": [str(status) for status in LIVE_STATUSES]}
-    today = timezone.localdate()
     start = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
     counts = (
         Ticket.objects.visible_to(user)
@@ -94,25 +91,16 @@ def _views(user, chosen) -> list[dict]:
             today=Count("pk", filter=Q(due_at__gte=start, due_at__lt=start + timedelta(days=1))),
         )
     )
-    day = {"due_after": today.isoformat(), "due_before": today.isoformat()}
-    views = [
-        ("open", _("Open"), live),
-        ("mine", _("Mine"), {"assignee": "me"} | live),
-        ("unassigned", _("Unassigned"), {"assignee": "none"} | live),
-        ("overdue", _("Overdue"), {"overdue": "1"}),
-        ("today", _("Due today"), day | live),
-        ("all", _("All"), {}),
-    ]
     here = {name: value for name, value in chosen.query.items() if name != "sort"}
     return [
         {
-            "name": name,
-            "label": label,
-            "count": counts.get(name),
-            "query": urlencode(pairs(query)),
-            "is_here": query == here,
+            "name": view.name,
+            "label": view.label,
+            "count": counts.get(view.name),
+            "query": urlencode(pairs(view.query)),
+            "is_here": view.query == here,
         }
-        for name, label, query in views
+        for view in quick_views(timezone.localdate())
     ]
 
 
