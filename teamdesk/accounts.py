@@ -54,6 +54,7 @@ class MailForm(Styled, forms.ModelForm):
             "mail_assigned": gettext_lazy("a ticket is assigned to me"),
             "mail_commented": gettext_lazy("someone comments on a ticket of mine"),
             "mail_export_ready": gettext_lazy("my export is ready"),
+            "mail_export_paused": gettext_lazy("a scheduled export of mine is paused"),
         }
 
 

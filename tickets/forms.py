@@ -13,7 +13,11 @@ from tickets.models import Team, TicketPriority, TicketStatus, User
 from tickets.models.editable import EDITABLE
 from tickets.models.team import WORKING_ROLES
 
-_CLASSES = {forms.Select: "form-select", forms.CheckboxInput: "form-check-input"}
+_CLASSES = {
+    forms.Select: "form-select",
+    forms.CheckboxInput: "form-check-input",
+    forms.CheckboxSelectMultiple: "form-check-input",
+}
 
 
 class Styled:

@@ -15,6 +15,7 @@ def of_notification(notification) -> str:
         NotificationKind.ASSIGNED: _("“%(text)s” was assigned to you"),
         NotificationKind.COMMENTED: _("New comment on “%(text)s”"),
         NotificationKind.EXPORT_READY: _("Your export is ready: %(text)s"),
+        NotificationKind.EXPORT_PAUSED: _("Your scheduled export “%(text)s” is paused"),
     }
     text = notification.text
     if notification.kind == NotificationKind.EXPORT_READY and text.isdecimal():
@@ -33,5 +34,7 @@ def why_mailed(delivery) -> str:
         Because.CREATOR: _("You get this mail because you opened this ticket."),
         Because.REQUESTER: _("You get this mail because you asked for this export."),
     }
+    if delivery.kind == NotificationKind.EXPORT_PAUSED:
+        return _("You get this mail because this scheduled export is yours.")
     reader = _("You get this mail because you are a member of this ticket's team.")
     return patterns.get(delivery.because, reader)

@@ -93,7 +93,7 @@ def test_an_unknown_zone_is_refused_and_nothing_typed_is_lost(client, alice, zon
 def test_each_event_is_mailed_or_not_as_one_likes(client, alice):
     client.force_login(alice)
     page = client.get("/accounts/profile/").content.decode()
-    assert page.count('type="checkbox"') == page.count('name="mail_') == 4
+    assert page.count('type="checkbox"') == page.count('name="mail_') == 5
     assert "alice@example.org" in page
     fields = {"mail_commented": "on", "mail_assigned": "on", "email": "x@evil.example"}
     assert client.post("/accounts/mail/", fields).url == "/accounts/profile/"

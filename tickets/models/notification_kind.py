@@ -11,6 +11,7 @@ class NotificationKind(models.TextChoices):
     ASSIGNED = "assigned", _("assigned to you")
     COMMENTED = "commented", _("new comment")
     EXPORT_READY = "export_ready", _("export ready")
+    EXPORT_PAUSED = "export_paused", _("scheduled export paused")
 
 
 def mail_field(kind: str) -> str:

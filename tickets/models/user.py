@@ -59,6 +59,9 @@ class User(AbstractUser):
         _("mail when someone comments on a ticket of theirs"), default=False
     )
     mail_export_ready = models.BooleanField(_("mail when their export is ready"), default=True)
+    mail_export_paused = models.BooleanField(
+        _("mail when a scheduled export of theirs is paused"), default=True
+    )
 
     # Questions
 

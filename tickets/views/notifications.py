@@ -20,6 +20,7 @@ LOOKS = {
     NotificationKind.ASSIGNED: ("user-check", "chip-blue"),
     NotificationKind.COMMENTED: ("message", "chip-violet"),
     NotificationKind.EXPORT_READY: ("file-export", "chip-green"),
+    NotificationKind.EXPORT_PAUSED: ("alert-triangle", "chip-amber"),
 }
 
 

@@ -75,13 +75,13 @@ def test_every_event_has_its_own_preference(bob, kind):
     for other in NotificationKind.values:
         notify([bob], kind=other, cause=f"{other}:1")
     assert list(MailDelivery.objects.values_list("kind", flat=True)) == [kind]
-    assert Notification.objects.of(bob).count() == 4
+    assert Notification.objects.of(bob).count() == len(NotificationKind)
 
 
 def test_by_default_comments_alone_are_not_mailed():
     person = User()
     wanted = {kind for kind in NotificationKind.values if person.wants_mail(kind)}
-    assert wanted == {"reminder", "assigned", "export_ready"}
+    assert wanted == {"reminder", "assigned", "export_ready", "export_paused"}
 
 
 def test_a_repeated_call_adds_neither_delivery_nor_task(alice, bob):
