@@ -14,7 +14,7 @@ from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django_htmx.http import HttpResponseClientRefresh
 
-from exports.models import Export
+from exports.models import Export, ScheduledExport
 from tickets.access import log_in_first
 
 
@@ -82,3 +82,7 @@ def _not_allowed(request, methods) -> HttpResponse:
 def own_export_or_404(user, pk: int) -> Export:
     """Only who asked for it: another person's rights to its tickets may differ."""
     return get_object_or_404(Export.objects.of(user).with_state(), pk=pk)
+
+
+def own_schedule_or_404(user, pk: int) -> ScheduledExport:
+    return get_object_or_404(ScheduledExport.objects.of(user), pk=pk)

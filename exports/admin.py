@@ -6,7 +6,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
-from exports.models import Export
+from exports.models import Export, ScheduledExport
 from tasks.admin import CappedPaginator, Forgiving, ReadOnly
 
 
@@ -61,3 +61,47 @@ class ExportAdmin(Forgiving, ReadOnly, admin.ModelAdmin):
     @admin.display(description=_("expires"))
     def expires(self, export):
         return export.task.expires_at
+
+
+@admin.register(ScheduledExport)
+class ScheduledExportAdmin(Forgiving, ReadOnly, admin.ModelAdmin):
+    paginator = CappedPaginator
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+    list_max_show_all = 0
+    list_select_related = ["owner", "last_export"]
+    change_list_template = "admin/big_change_list.html"
+    list_display = ["name", "owner", "words", "when", "next_run_at", "paused_at", "last_export"]
+    list_filter = ["rhythm", ("paused_at", admin.EmptyFieldListFilter)]
+    search_fields = ["name", "owner__username"]
+    ordering = ["-pk"]
+    sortable_by = ["name", "next_run_at"]
+    fields = [
+        "owner",
+        "name",
+        "words",
+        "filters",
+        "columns",
+        "row_kind",
+        "file_format",
+        "delimiter",
+        "time_zone",
+        "filters_zone",
+        "language",
+        "when",
+        "next_run_at",
+        "revision",
+        "paused_at",
+        "pause_reason",
+        "last_export",
+        "created_at",
+    ]
+    readonly_fields = ["words", "when"]
+
+    @admin.display(description=_("filters in words"))
+    def words(self, scheduled):
+        return " · ".join(f"{label}: {value}" for label, value in scheduled.filters_shown)
+
+    @admin.display(description=_("how often"))
+    def when(self, scheduled):
+        return scheduled.rhythm_in_words()

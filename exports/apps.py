@@ -7,4 +7,6 @@ class ExportsConfig(AppConfig):
     verbose_name = _("Exports")
 
     def ready(self):
-        from exports import jobs, purge  # noqa: F401  registers the EXPORT handler and the purge
+        # They register the handlers and the purge.
+        from exports import jobs, purge  # noqa: F401
+        from exports.schedules import jobs as scheduled  # noqa: F401

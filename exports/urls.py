@@ -1,9 +1,10 @@
-from django.urls import path
+from django.urls import include, path
 
 from exports import views
 
 urlpatterns = [
     path("exports/", views.export_list, name="export_list"),
+    path("exports/schedules/", include("exports.schedules.urls")),
     path("exports/new/", views.export_new, name="export_new"),
     path("exports/<int:pk>/", views.export_detail, name="export_detail"),
     path("exports/<int:pk>/download/", views.export_download, name="export_download"),

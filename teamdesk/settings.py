@@ -218,6 +218,7 @@ TEAMDESK_RECORD_SECONDS = env.number("TEAMDESK_RECORD_SECONDS", 86_400, 60, int)
 TEAMDESK_CHORES = env.boolean("TEAMDESK_CHORES", True)  # canaries, pruning
 TEAMDESK_KEEP_DAYS = env.number("TEAMDESK_KEEP_DAYS", 90, 0, int)  # ended tasks; 0: for ever
 TEAMDESK_EXPORT_TTL = timedelta(hours=env.number("TEAMDESK_EXPORT_TTL_HOURS", 24, 0))
+TEAMDESK_SCHEDULES_PER_PERSON = env.number("TEAMDESK_SCHEDULES_PER_PERSON", 50, 0, int)
 TEAMDESK_PURGE_GRACE = timedelta(hours=1)  # a download that started in time may end
 if TEAMDESK_RENEWAL_SECONDS * 2 > TEAMDESK_LEASE_SECONDS:
     raise ImproperlyConfigured(

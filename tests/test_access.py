@@ -3,13 +3,14 @@
 A URL that is not in the table fails the test: whoever adds one says here who may use it.
 """
 
+from datetime import time
 from types import SimpleNamespace
 
 import pytest
 from django.test import Client
 from django.urls import URLPattern, get_resolver, reverse
 
-from exports.models import Export
+from exports.models import Export, ScheduledExport
 from tasks.models import TaskStatus
 from tickets.models import Notification, Ticket
 
@@ -25,6 +26,7 @@ NO_METHOD = same(405)
 OF_TICKET = {"args": lambda world: [world.ticket.pk]}
 OF_NOTICE = {"args": lambda world: [world.notice.pk]}
 OF_EXPORT = {"args": lambda world: [world.export.pk]}
+OF_SCHEDULE = {"args": lambda world: [world.schedule.pk]}
 OF_TASK = {"args": lambda world: [world.export.task.pk]}
 
 # The answers are those to anonymous, alice (who opened the ticket, and whose the notification and
@@ -68,6 +70,27 @@ TABLE = {
     "export_download": OF_EXPORT | {"get": (LOGIN, 409, 404, 404, 404), "post": NO_METHOD},
     "export_retry": OF_EXPORT | {"get": NO_METHOD, "post": (LOGIN, 302, 404, 404, 404)},
     "export_cancel": OF_EXPORT | {"get": NO_METHOD, "post": (LOGIN, 302, 404, 404, 404)},
+    "export_schedule_list": {"get": (LOGIN, 200, 200, 200, 200), "post": NO_METHOD},
+    "export_schedule_new": {
+        "get": (LOGIN, 200, 200, 200, 200),
+        "post": (LOGIN, 422, 422, 422, 422),
+    },
+    "export_schedule_edit": OF_SCHEDULE
+    | {"get": (LOGIN, 200, 404, 404, 404), "post": (LOGIN, 422, 404, 404, 404)},
+    **{
+        f"export_schedule_verb {verb}": {
+            "args": lambda world, verb=verb: [world.schedule.pk, verb],
+            "get": NO_METHOD,
+            "post": (LOGIN, done, 404, 404, 404),
+        }
+        for verb, done in {
+            "pause": 302,
+            "resume": 302,
+            "run": 302,
+            "delete": 302,
+            "unknown": 404,
+        }.items()
+    },
     # For staff with the permission; tests/operations shows who gets in.
     "operations": {"get": (LOGIN, 403, 403, 403, 403), "post": NO_METHOD},
     "operations_group": {"get": NO_METHOD, "post": (LOGIN, 403, 403, 403, 403)},
@@ -94,6 +117,9 @@ def world(alice, bob, vera, charlie, support):
         ticket=ticket,
         notice=Notification.objects.get(),
         export=Export.objects.request(alice, {}, ["id"]),
+        schedule=ScheduledExport.objects.schedule(
+            alice, name="Daily", rhythm="daily", time_of_day=time(8)
+        ),
         people={"alice": alice, "bob": bob, "vera": vera, "charlie": charlie},
     )
 

@@ -1,11 +1,12 @@
 """What a Chinese reader sees is Chinese: no page leaves an English word."""
 
 import re
+from datetime import time
 
 import pytest
 from django.utils import timezone, translation
 
-from exports.models import Export
+from exports.models import Export, ScheduledExport
 from tasks import registry
 from tasks.models import DispatcherStatus
 from tasks.worker import run_job
@@ -111,13 +112,19 @@ PAGES = {
     "notifications": "/notifications/",
     "exports": "/exports/",
     "new export": "/exports/new/?status=on_hold",
+    "scheduled exports": "/exports/schedules/",
+    "new scheduled export": "/exports/schedules/new/?status=on_hold",
+    "edit scheduled export": "/exports/schedules/{schedule}/edit/",
     "profile": "/accounts/profile/",
 }
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_pages_are_chinese(name, chinese, desk):
-    page = chinese.get(PAGES[name].format(ticket=desk.pk))
+    scheduled = ScheduledExport.objects.schedule(
+        desk.assignee, name="每日", rhythm="weekly", weekdays=[1], time_of_day=time(8)
+    )
+    page = chinese.get(PAGES[name].format(ticket=desk.pk, schedule=scheduled.pk))
     assert page.status_code == 200
     assert english_in(page) == []
 
@@ -235,6 +242,7 @@ ADMIN = [
     "/admin/tickets/notification/",
     "/admin/tickets/maildelivery/",
     "/admin/exports/export/",
+    "/admin/exports/scheduledexport/",
 ]
 
 

@@ -5,7 +5,7 @@ The same holds when tasks of a kind run as a group, whether or not its policy le
 """
 
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 
 import pytest
 from django.core import mail
@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.backends.signals import connection_created
 from django.db.models.functions import Now
 
-from exports.models import Export
+from exports.models import Export, ScheduledExport
 from tasks import batch, completion, registry, transactions
 from tasks.lease import Lease, LeaseLost
 from tasks.models import BackgroundTask, TaskStatus
@@ -25,7 +25,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 # A scenario makes ``task``, counts its ``effects()`` and says how many are ``expected``, and in
-# which table the last of them is written: there it is made to fail.
+# which table the last of them is written: there it is made to fail. ``world`` is the table that it
+# cannot do without, if that is not the tickets'.
 
 
 class Reminder:
@@ -60,6 +61,25 @@ class ExportOfTickets:
     effect_table = "tickets_notification"
 
 
+class ScheduledExportOfTickets:
+    """alice's time for a file of her tickets has come."""
+
+    def __init__(self, alice, bob, support):
+        scheduled = ScheduledExport.objects.schedule(
+            alice, name="Daily", rhythm="daily", time_of_day=time(8)
+        )
+        self.task = BackgroundTask.objects.filter(kind="SCHEDULED_EXPORT").latest("pk")
+        BackgroundTask.objects.filter(pk=self.task.pk).update(run_at=Now())
+        ScheduledExport.objects.filter(pk=scheduled.pk).update(next_run_at=Now())
+
+    def effects(self) -> int:
+        return Export.objects.count()
+
+    expected = 1
+    effect_table = "exports_scheduledexport"
+    world = "exports_scheduledexport"
+
+
 class Mail:
     """bob is told by mail that a ticket is his."""
 
@@ -77,7 +97,12 @@ class Mail:
     leaves_in_the_handler = True
 
 
-SCENARIOS = {"REMINDER": Reminder, "EXPORT": ExportOfTickets, "MAIL": Mail}
+SCENARIOS = {
+    "REMINDER": Reminder,
+    "EXPORT": ExportOfTickets,
+    "SCHEDULED_EXPORT": ScheduledExportOfTickets,
+    "MAIL": Mail,
+}
 
 # The ledger's own kinds change nothing but the ledger, and return no effect.
 WITHOUT_EFFECT = {"CANARY_SHORT", "CANARY_LONG", "PRUNE"}
@@ -160,11 +185,11 @@ def test_a_handler_that_lost_its_lease_leaves_no_effect(scenario):
 
 
 def test_it_ends_by_itself_when_its_world_stalls(scenario, actor, monkeypatch):
-    """The tickets are locked for good; the sessions' limits of a worker end the wait."""
+    """Its world is locked for good; the sessions' limits of a worker end the wait."""
     monkeypatch.setitem(transactions._LIMITS, "lock_timeout", "200ms")
     worker, locker = actor("worker"), actor("locker")
     locker.begin()
-    locker.do(_lock_tickets)
+    locker.do(_lock, getattr(scenario, "world", "tickets_ticket"))
     worker.do(lambda: set_session_limits(connection=connection))
     connection_created.connect(set_session_limits)
     try:
@@ -176,9 +201,9 @@ def test_it_ends_by_itself_when_its_world_stalls(scenario, actor, monkeypatch):
     assert "lock timeout" in BackgroundTask.objects.get(pk=scenario.task.pk).last_error
 
 
-def _lock_tickets():
+def _lock(table):
     with connection.cursor() as cursor:
-        cursor.execute("LOCK TABLE tickets_ticket IN ACCESS EXCLUSIVE MODE")
+        cursor.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
 
 
 @contextmanager

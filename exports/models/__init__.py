@@ -1,5 +1,15 @@
 from .choices import Delimiter, FileFormat, RowKind
 from .chunk import ExportChunk
 from .export import Export
+from .recurring import Rhythm
+from .schedule import ScheduledExport
 
-__all__ = ["Delimiter", "Export", "ExportChunk", "FileFormat", "RowKind"]
+__all__ = [
+    "Delimiter",
+    "Export",
+    "ExportChunk",
+    "FileFormat",
+    "Rhythm",
+    "RowKind",
+    "ScheduledExport",
+]

@@ -56,6 +56,7 @@ class ExportQuerySet(models.QuerySet):
         file_format: str = FileFormat.CSV,
         delimiter: str = Delimiter.COMMA,
         time_zone: str = "",
+        filters_zone: str = "",
         announced_rows: int | None = None,
     ) -> "Export":
         """Ask for a file of the tickets that ``filters`` select. Returns the export, WAITING.
@@ -68,15 +69,17 @@ class ExportQuerySet(models.QuerySet):
                 way, return the first. Other choices are another export: the browser's Back button
                 brings the key back.
             row_kind: what each row of the file is.
-            time_zone: of the times in the file; empty means the requester's own. Days in the
-                filters stay days of the requester's zone, as in the list.
+            time_zone: of the times in the file; empty means the requester's own.
+            filters_zone: of the days in the filters; empty means the requester's own, as in the
+                list.
             announced_rows: how many the person was told that the file would have.
 
         Raises:
             ValidationError: filters, columns or a kind of row that do not exist.
         """
         language = by.language or translation.get_language() or settings.LANGUAGE_CODE
-        with translation.override(language), timezone.override(by.zone):
+        filters_zone = filters_zone or by.zone.key
+        with translation.override(language), timezone.override(ZoneInfo(filters_zone)):
             ticket_filter = TicketFilter(filters, by)
             if ticket_filter.errors:
                 raise ValidationError(ticket_filter.complaints())
@@ -102,7 +105,7 @@ class ExportQuerySet(models.QuerySet):
             file_format=file_format,
             delimiter=delimiter,
             time_zone=time_zone or by.zone.key,
-            filters_zone=by.zone.key,
+            filters_zone=filters_zone,
             language=language,
             announced_rows=announced_rows,
         )

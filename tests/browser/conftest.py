@@ -1,10 +1,11 @@
 """A real Chromium in front of a live server."""
 
-from datetime import timedelta
+from datetime import time, timedelta
 
 import pytest
 from django.utils import timezone
 
+from exports.models import ScheduledExport
 from tickets.models import Notification, Ticket
 
 
@@ -83,11 +84,24 @@ def desk(transactional_db, alice, bob, vera, support):
     Notification.objects.notify(
         [bob], kind="export_ready", cause="export", text="1200", url="/exports/"
     )
+    ScheduledExport.objects.schedule(
+        bob,
+        name="Averyveryverylongname" * 4,
+        filters={"status": ["open"]},
+        rhythm="weekly",
+        weekdays=[1, 5],
+        time_of_day=time(8),
+    ).run_now(by=bob)
+    paused = ScheduledExport.objects.schedule(
+        bob, name="Paused", rhythm="monthly", day_of_month=31, time_of_day=time(8)
+    )
+    paused.pause(reason="The filters do not fit any more: Team: Select a valid choice.")
     return ticket
 
 
 def paths(ticket) -> dict[str, str]:
     """The pages that are looked at as bob."""
+    scheduled = ScheduledExport.objects.latest("pk")
     return {
         "list": "/tickets/",
         "filtered list": "/tickets/?q=number&status=open&status=pending&created_after=x",
@@ -99,4 +113,7 @@ def paths(ticket) -> dict[str, str]:
         "profile": "/accounts/profile/",
         "exports": "/exports/",
         "new export": "/exports/new/",
+        "scheduled exports": "/exports/schedules/",
+        "new scheduled export": "/exports/schedules/new/?status=open",
+        "edit scheduled export": f"/exports/schedules/{scheduled.pk}/edit/",
     }
