@@ -21,9 +21,6 @@ _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # in JSON, where a backslash is w
 _NOTHING = "{}"
 PAYLOAD_LIMIT = 16 * 1024  # bytes of JSON; a payload carries ids, not objects
 
-# bulk_create cannot name a partial index, and DO NOTHING would lose the work of a caller whose
-# key's holder is being claimed at this moment. DO UPDATE locks the holder's row: a concurrent
-# claim waits for this transaction and then sees what it wrote.
 _INSERT = """
 INSERT INTO tasks_backgroundtask
     (kind, status, run, attempt, max_attempts, run_at, updated_at, created_at, dedup_key, payload,
@@ -32,9 +29,14 @@ VALUES
     (%(kind)s, 'WAITING', 0, 0, %(max_attempts)s, COALESCE(%(run_at)s, clock_timestamp()),
      clock_timestamp(), clock_timestamp(), %(dedup_key)s, %(payload)s::jsonb,
      %(ticket)s, %(team)s, %(owner)s, %(reminder_revision)s, 0, '', %(request_id)s)
+{on_conflict} RETURNING {columns}, run_at <= clock_timestamp()
+"""
+# bulk_create cannot name a partial index, and DO NOTHING would lose the work of a caller whose
+# key's holder is being claimed at this moment. DO UPDATE locks the holder's row: a concurrent
+# claim waits for this transaction and then sees what it wrote.
+_ON_CONFLICT = """
 ON CONFLICT (dedup_key) WHERE status IN ('WAITING', 'RUNNING')
 DO UPDATE SET dedup_key = EXCLUDED.dedup_key
-RETURNING {columns}, run_at <= clock_timestamp()
 """
 
 
@@ -144,9 +146,12 @@ class BackgroundTaskQuerySet(Prunable, models.QuerySet):
             ValueError: the payload is no JSON object, too large or not storable, or ``run_at`` is
                 no such moment.
         """
+        # Without a key nothing can conflict, and PostgreSQL need not insert on approval.
+        on_conflict = "" if dedup_key is None else _ON_CONFLICT
+        columns = ", ".join(self.model.columns())
         with connection.cursor() as cursor:
             cursor.execute(
-                _INSERT.format(columns=", ".join(self.model.columns())),
+                _INSERT.format(on_conflict=on_conflict, columns=columns),
                 {
                     "kind": kind,
                     "max_attempts": registry.known_kind(kind).max_attempts,

@@ -144,7 +144,7 @@ RARER = [
     ),
     Bug(
         "an enqueue beside a live key gives nothing back",
-        "tasks.models.queryset:_INSERT",
+        "tasks.models.queryset:_ON_CONFLICT",
         "DO UPDATE SET dedup_key = EXCLUDED.dedup_key",
         "DO NOTHING",
     ),
