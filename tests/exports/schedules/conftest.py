@@ -3,6 +3,7 @@
 from datetime import time, timedelta
 
 import pytest
+from django.contrib.messages import get_messages
 from django.db.models.functions import Now
 
 from exports.models import Export, ScheduledExport
@@ -63,3 +64,34 @@ def run_due(scheduled):
 
 def exports():
     return Export.objects.order_by("pk")
+
+
+# In the browser
+
+
+@pytest.fixture
+def browser(client, alice):
+    client.force_login(alice)
+    return client
+
+
+def form(**changes) -> dict:
+    """What a browser posts."""
+    return {
+        "name": "Open tickets",
+        "status": ["open"],
+        "rhythm": "weekly",
+        "weekdays": ["1", "5"],
+        "day_of_month": "1",
+        "time_of_day": "08:00",
+        "zone": "Europe/Berlin",
+        "format": "csv",
+        "delimiter": ";",
+        "time_zone": "",
+        "row_kind": "tickets",
+        "columns": ["id", "subject"],
+    } | changes
+
+
+def told(answer) -> str:
+    return " ".join(str(message) for message in get_messages(answer.wsgi_request))
