@@ -11,6 +11,8 @@ from exports.formats.scratch import PREFIX, remove_abandoned, scratch_folder
 
 HOLDER = """
 import sys, tempfile
+import django
+django.setup()
 from exports.formats.scratch import scratch_folder
 tempfile.tempdir = sys.argv[1]
 with scratch_folder() as folder:
