@@ -5,18 +5,16 @@ import uuid
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import cache_control
 
 from exports.access import for_people_and_programs, json_error, own_export_or_404, wants_json
 from exports.columns import chosen
 from exports.forms import ExportForm, filters_in, parameters_of, readable
 from exports.models import Export
-from tasks.models import DedupConflict, TaskStatus
+from tasks.models import DedupConflict
 from tickets.filters import TicketFilter, pairs
 from tickets.models import Team
 from tickets.views.fragments import wants_fragment
@@ -86,23 +84,6 @@ def export_detail(request: HttpRequest, pk: int) -> HttpResponse:
     return _shown(request, export)
 
 
-@for_people_and_programs("GET", "HEAD")
-@cache_control(private=True, no_store=True)
-def export_download(request: HttpRequest, pk: int) -> HttpResponse:
-    """200 streamed; 404 no longer visible; 409 not ready; 410 past its time."""
-    export = own_export_or_404(request.user, pk)
-    if not export.is_visible_to(request.user):
-        raise Http404
-    if export.task.status != TaskStatus.COMPLETED:
-        return _refused(request, export, _("This export is not ready for download."), 409)
-    if export.is_expired:
-        return _refused(request, export, _("The file has expired. Run the export again."), 410)
-    response = StreamingHttpResponse(export.content(), content_type="text/csv; charset=utf-8")
-    response["Content-Length"] = export.size
-    response["Content-Disposition"] = content_disposition_header(True, export.file_name())
-    return response
-
-
 @for_people_and_programs("POST")
 def export_retry(request: HttpRequest, pk: int) -> HttpResponse:
     export = own_export_or_404(request.user, pk)
@@ -142,7 +123,8 @@ def _shown(request: HttpRequest, export: Export, status: int = 200, refusal: str
     return render(request, template, context, status=status)
 
 
-def _refused(request: HttpRequest, export: Export, text: str, status: int) -> HttpResponse:
+def refused(request: HttpRequest, export: Export, text: str, status: int) -> HttpResponse:
+    """The export's page with the reason on it; for programs the reason alone."""
     if wants_json(request):
         return json_error(text, status)
     return _shown(request, export, status, text)

@@ -6,6 +6,16 @@ import psycopg
 from django.db import connection, models, transaction
 
 REMOVED_AT_ONCE = 20  # in one DELETE: about 10 MiB, far below any statement timeout
+MOST_OF_A_CHUNK = 2**30  # PostgreSQL's longest value has as many bytes
+# The chunk that holds a byte is the last one that does not begin after it. Of a value that is not
+# compressed PostgreSQL reads only the pages that substring() asks for.
+_READ = """
+SELECT substring(data FROM least(%(first)s - first_byte, 2000000000)::int + 1 FOR %(at_most)s)
+FROM exports_exportchunk
+WHERE export_id = %(export)s AND execution_id = %(execution)s AND first_byte <= %(first)s
+ORDER BY first_byte DESC
+LIMIT 1
+"""
 
 
 class ExportChunkQuerySet(models.QuerySet):
@@ -22,6 +32,28 @@ class ExportChunkQuerySet(models.QuerySet):
                 " VALUES (%s, %s, %s, %b)",
                 [export.pk, execution_id, first_byte, data],
             )
+
+    def read(self, export_id: int, execution_id: uuid.UUID, first_byte: int, at_most: int) -> bytes:
+        """What the chunk that holds this byte of the file has from there on, cut to ``at_most``
+        bytes. Fetched in binary, like ``store``.
+
+        Raises:
+            ExportChunk.DoesNotExist: no chunk holds it.
+        """
+        wanted = {
+            "export": export_id,
+            "execution": execution_id,
+            "first": first_byte,
+            "at_most": min(at_most, MOST_OF_A_CHUNK),
+        }
+        connection.ensure_connection()
+        with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
+            row = cursor.execute(_READ, wanted, binary=True).fetchone()
+        if not row or not row[0]:
+            raise self.model.DoesNotExist(
+                f"Export {export_id} has no byte {first_byte} of execution {execution_id} any more."
+            )
+        return row[0]
 
     def remove_some(self) -> int:
         """Delete one batch of these, past rows that another is deleting. Returns how many."""

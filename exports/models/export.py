@@ -2,10 +2,7 @@
 
 import hashlib
 import json
-import re
 import uuid
-from collections.abc import Iterator
-from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -14,7 +11,6 @@ from django.db import models, transaction
 from django.db.models import ExpressionWrapper, Q
 from django.db.models.functions import Now
 from django.utils import timezone, translation
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from exports import columns as csv_columns
@@ -24,6 +20,7 @@ from tickets.filters import TicketFilter, pairs
 from tickets.models import Team
 
 from .choices import Delimiter, FileFormat, RowKind
+from .stored_file import StoredFile
 
 
 class ExportQuerySet(models.QuerySet):
@@ -111,7 +108,7 @@ class ExportQuerySet(models.QuerySet):
         )
 
 
-class Export(models.Model):
+class Export(StoredFile, models.Model):
     """A request for a file of tickets. Its state is its task's; its id is its task's id.
 
     ``filters`` are the list's query parameters as they were, and ``filters_shown`` what they meant
@@ -218,20 +215,6 @@ class Export(models.Model):
     def content_type(self) -> str:
         return FileFormat(self.file_format).content_type
 
-    def file_name(self) -> str:
-        """``tickets-Support-2026-12-01.csv``: the team, if it is one, and the day it was made, in
-        the requester's zone and language."""
-        made_on = self.task.finished_at.astimezone(ZoneInfo(self.time_zone)).date()
-        teams = Team.objects.filter(pk__in=self.team_ids).values_list("name", flat=True)
-        with translation.override(self.language):
-            words = [
-                gettext("tickets"),
-                *(teams if len(self.team_ids) == 1 else []),
-                made_on.isoformat(),
-            ]
-        # What file systems refuse; browsers would replace it each in its own way.
-        return re.sub(r'[\\/:*?"<>|\x00-\x1f\x7f]+', "-", "-".join(words)) + self.extension
-
     def choices(self) -> list[tuple[str, str]]:
         """Names and values of a form that asks for the same again."""
         return [*(("columns", key) for key in self.columns), *pairs(self.filters)]
@@ -239,19 +222,6 @@ class Export(models.Model):
     def column_titles(self) -> list[str]:
         columns = csv_columns.COLUMNS_OF[self.row_kind]
         return [columns[key].title for key in self.columns if key in columns]
-
-    def content(self) -> Iterator[bytes]:
-        """The stored file, one chunk in memory at a time.
-
-        Raises:
-            ExportChunk.DoesNotExist: it was purged meanwhile. The reader must not take what came
-                so far for the whole.
-        """
-        sent = 0
-        while sent < self.size:
-            chunk = self.chunks.get(execution_id=self.execution_id, first_byte=sent)
-            sent += len(chunk.data)
-            yield bytes(chunk.data)
 
     # Verbs
 

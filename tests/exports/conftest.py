@@ -7,7 +7,8 @@ import pytest
 from django.db.models.functions import Now
 from django.utils import translation
 
-from exports.models import Export
+from exports.models import Export, ExportChunk
+from tasks.lease import Lease
 from tasks.models import BackgroundTask
 from tasks.worker import run_job
 from tickets.models import Ticket
@@ -40,6 +41,39 @@ def run():
         return reloaded(export)
 
     return run_one_attempt
+
+
+@pytest.fixture
+def stored(transactional_db, alice, support):
+    """``stored(b"one", b"two")``: alice's completed export, whose file is in these chunks. Choices
+    are those of ``Export.objects.request``."""
+
+    def complete(*pieces: bytes, filters=None, **choices):
+        export = Export.objects.request(alice, filters or {}, ["id"], **choices)
+        lease = Lease.claim(export.pk, export.task.run)
+        size = store(export, lease.execution_id, pieces)
+        result = {"rows": 1, "size": size, "team_ids": [support.pk]}
+        lease.complete(
+            lambda: Export.objects.filter(pk=export.pk).update(
+                **result, execution_id=lease.execution_id
+            )
+        )
+        return reloaded(export)
+
+    return complete
+
+
+def store(export, execution_id, pieces) -> int:
+    """Adds these chunks, as a worker does. Returns how many bytes they are."""
+    size = 0
+    for piece in pieces:
+        ExportChunk.objects.store(export, execution_id, size, piece)
+        size += len(piece)
+    return size
+
+
+def file_url(export) -> str:
+    return f"/exports/{export.pk}/download/"
 
 
 def reloaded(export) -> Export:
