@@ -7,10 +7,13 @@ from django.db import connection, models, transaction
 
 REMOVED_AT_ONCE = 20  # in one DELETE: about 10 MiB, far below any statement timeout
 MOST_OF_A_CHUNK = 2**30  # PostgreSQL's longest value has as many bytes
-# The chunk that holds a byte is the last one that does not begin after it. Of a value that is not
-# compressed PostgreSQL reads only the pages that substring() asks for.
+# The chunk that holds a byte is the last one that does not begin after it. A whole chunk is sent as
+# it is stored; substring() makes two more copies of it, which takes three times as long. Of a part
+# PostgreSQL reads only the pages that it asks for, as the value is not compressed.
 _READ = """
-SELECT substring(data FROM least(%(first)s - first_byte, 2000000000)::int + 1 FOR %(at_most)s)
+SELECT CASE WHEN first_byte = %(first)s AND octet_length(data) <= %(at_most)s THEN data
+       ELSE substring(data FROM least(%(first)s - first_byte, 2000000000)::int + 1 FOR %(at_most)s)
+       END
 FROM exports_exportchunk
 WHERE export_id = %(export)s AND execution_id = %(execution)s AND first_byte <= %(first)s
 ORDER BY first_byte DESC
