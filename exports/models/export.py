@@ -3,6 +3,7 @@
 import hashlib
 import json
 import uuid
+from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
