@@ -96,7 +96,7 @@ class _Book:
 
     def __init__(self, source: Source, folder: Path, file: Path):
         self.rows = self.cut_cells = 0
-        self._source = source
+        self._source, self._folder = source, folder
         self._watched = _Watched(file, source.check)
         self._file = io.BufferedWriter(self._watched)
         # Texts go through write_string, which never makes a formula or a link of them.
@@ -117,13 +117,17 @@ class _Book:
         return self
 
     def __exit__(self, error_class, error, traceback):
-        if error is None:
-            return
-        # XlsxWriter has no way to give up: what it holds open would keep its place on the disk.
+        if error is not None:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        """XlsxWriter has no way to: what it holds open would keep its place on the disk."""
         for sheet in self._book.worksheets():
             for file in (sheet.row_data_fh, sheet.fh):
                 with suppress(OSError):  # what is left to write does not fit either
                     file.close()
+        for file in self._folder.iterdir():
+            file.unlink()
         if not self._watched.closed:
             self._watched.give_up()
 
@@ -143,8 +147,9 @@ class _Book:
         try:
             self._pack()
         except BaseException as error:
-            # The zip that was begun writes its end as it goes: now, while its file is open.
-            self._watched.give_up()
+            # The zip that was begun writes its end as it goes: now, while its file is open and has
+            # room.
+            self._give_up()
             clear_frames(error.__traceback__)
             raise
 

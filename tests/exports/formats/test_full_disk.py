@@ -3,6 +3,7 @@
 import errno
 import io
 import os
+import subprocess
 
 import pytest
 from django.utils.translation import trans_real
@@ -88,6 +89,33 @@ def test_a_full_disk_of_the_worker_fails_with_a_reason(
 
     export.retry(by=alice)
     assert run(reloaded(export)).task.status == TaskStatus.COMPLETED
+
+
+@pytest.fixture
+def small_disk(tmp_path, monkeypatch):
+    """3 MB for temporary files, really."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", disk], capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip(f"Nothing may be mounted here: {mounted.stderr.decode().strip()}")
+    monkeypatch.setattr("tempfile.tempdir", str(disk))
+    yield disk
+    subprocess.run(["umount", "--lazy", disk], check=True)
+
+
+@pytest.mark.parametrize("number", [2_500, 1_000], ids=["rows do not fit", "nor does the sheet"])
+def test_a_disk_that_is_really_full(alice, noisy, asked, run, small_disk, number):
+    """The process goes on, so what it has open must not keep its place on the disk."""
+    noisy(number, 900)
+    export = run(asked(alice, "xlsx"))
+    assert export.task.status == TaskStatus.FAILED
+    assert export.error.startswith("The worker's disk is full.")
+    space = os.statvfs(small_disk)
+    assert space.f_bfree == space.f_blocks
+    assert list(small_disk.iterdir()) == []
 
 
 def test_the_reason_is_in_the_requesters_language(alice, many, asked, run, monkeypatch):
