@@ -8,7 +8,6 @@ from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.utils import formats, timezone
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
@@ -40,17 +39,15 @@ def schedule_list(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def schedule_new(request: HttpRequest) -> HttpResponse:
-    """Takes what the page of a new export takes. A POST with ``repeat`` is that page's form, whose
-    choices become the address of this one."""
-    if "repeat" in request.POST:
-        return redirect(f"{reverse('export_schedule_new')}?{_choices_in(request.POST).urlencode()}")
+    """Takes what the page of a new export takes, in its address or, with ``repeat``, in a POST of
+    that page's form: what it has chosen may be too long for an address."""
     given = request.POST if request.method == "POST" else request.GET
     filters = TicketFilter(given, request.user)
     initial = {"name": _name_of(filters), "zone": request.user.zone.key} | file_in(
         given, request.user
     )
     form = _form(request, row_kind_in(given), initial)
-    if request.method == "POST" and form.is_valid():
+    if form.is_bound and form.is_valid():
 
         def schedule() -> int:
             made = ScheduledExport.objects.schedule(request.user, filters=given, **form.choices)
@@ -66,8 +63,8 @@ def schedule_new(request: HttpRequest) -> HttpResponse:
             return redirect("export_schedule_list")
     others = ScheduledExport.objects.of(request.user).order_by("name")
     page = {
-        "others": others if request.method != "POST" else (),
-        "query": _whole_address(given, form),
+        "others": () if form.is_bound else others,
+        "choices": _whole_choices(given, form),
         "submission": request.POST.get("submission") or new_submission(),
     }
     return _form_page(request, "new", form, filters, page)
@@ -76,7 +73,7 @@ def schedule_new(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def schedule_edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Parameters in its address are another export to be made by it from now on."""
+    """Takes another export, that it is to make from now on, as ``schedule_new`` does."""
     scheduled = own_schedule_or_404(request.user, pk)
     given = request.POST if request.method == "POST" else request.GET
     filters, row_kind = TicketFilter(given, request.user), row_kind_in(given)
@@ -88,7 +85,7 @@ def schedule_edit(request: HttpRequest, pk: int) -> HttpResponse:
     if row_kind != scheduled.row_kind:
         del initial["columns"]  # those of other rows
     form = _form(request, row_kind, initial | file_in(given, request.user))
-    if request.method == "POST" and form.is_valid():
+    if form.is_bound and form.is_valid():
         try:
             scheduled.edit(request.user, filters=given, **form.choices)
         except ValidationError as error:
@@ -150,7 +147,7 @@ def _say_when(request, scheduled) -> None:
 
 
 def _form(request, row_kind: str, initial: dict) -> ScheduleForm:
-    data = request.POST if request.method == "POST" else None
+    data = request.POST if request.method == "POST" and "repeat" not in request.POST else None
     return ScheduleForm(data, row_kind=row_kind, initial=initial)
 
 
@@ -168,21 +165,15 @@ def _form_page(request, name: str, form, filters: TicketFilter, page: dict) -> H
     return render(request, f"exports/schedules/{name}.html", page, status=status)
 
 
-def _choices_in(parameters: QueryDict) -> QueryDict:
-    """Those that say something of the export."""
-    choices = parameters.copy()
+def _whole_choices(given: QueryDict, form: ScheduleForm) -> list[tuple[str, str]]:
+    """Names and values of those that say something of the export; with columns in any case, so that
+    they also say something of all tickets."""
+    choices = given.copy()
     for name in _OF_THE_PAGE:
         choices.pop(name, None)
-    choices.setlist("columns", [key for key in choices.getlist("columns") if key])
-    return choices
-
-
-def _whole_address(given: QueryDict, form: ScheduleForm) -> str:
-    """With columns in any case, so that it says something also of all tickets."""
-    choices = _choices_in(given)
-    if not choices.getlist("columns"):
-        choices.setlist("columns", form.fields["columns"].initial)
-    return choices.urlencode()
+    keys = [key for key in choices.getlist("columns") if key]
+    choices.setlist("columns", keys or form.fields["columns"].initial)
+    return [(name, value) for name, values in choices.lists() for value in values]
 
 
 def _name_of(filters: TicketFilter) -> str:
