@@ -19,7 +19,7 @@ from xlsxwriter.exceptions import FileCreateError
 from xlsxwriter.worksheet import Worksheet
 
 from exports.columns import Column, Kind
-from exports.columns.cells import Joined, LocalTime
+from exports.columns.cells import FORMULA_STARTS, Joined, LocalTime
 from tickets.mail.addresses import absolute
 
 from .scratch import scratch_folder
@@ -104,6 +104,8 @@ class _Book:
         self._book.use_zip64()  # without it, a sheet of more than 2 GB is an error
         self._bold = self._book.add_format({"bold": True})
         self._time = self._book.add_format({"num_format": TIME_FORMAT})
+        # Excel then keeps "=1+1" a text also when somebody opens the cell and leaves it with Enter.
+        self._quoted = self._book.add_format({"quote_prefix": True})
         self._link = self._book.get_default_url_format()
         # In full, so that the mark takes the same place whatever the language.
         self._mark = _("… [cut: %(characters)s characters in all]")
@@ -193,7 +195,8 @@ class _Book:
         if len(text) > CELL_UNITS // 2:
             text = self._fitting(text)
         if text:
-            self._sheet.write_string(line, position, text)
+            quoted = self._quoted if text[0] in FORMULA_STARTS else None
+            self._sheet.write_string(line, position, text, quoted)
 
     def _fitting(self, text: str) -> str:
         units = text.encode("utf-16-le")

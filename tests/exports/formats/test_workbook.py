@@ -16,7 +16,7 @@ from exports.formats import workbook
 from tasks.models import TaskStatus
 from tests.exports.conftest import content_of
 from tests.exports.formats.conftest import TEXTS
-from tests.exports.formats.reading import sheets_of, workbook_of
+from tests.exports.formats.reading import FORMULA_STARTS, sheets_of, workbook_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
@@ -44,6 +44,19 @@ def test_a_text_stays_the_same_text(alice, ticket, asked, run, text):
     assert cells_of(export) == [[text, text[:50]]]
     (cell,), *_ = workbook_of(export)["Tickets"]["A2:A2"]
     assert cell.data_type == "s"  # and no formula, date, number, boolean or error
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [*((start + "1", True) for start in FORMULA_STARTS), ("1=1", False), ("a", False)],
+)
+def test_a_text_like_a_formula_stays_a_text_when_its_cell_is_edited(
+    alice, ticket, asked, run, text, quoted
+):
+    """What the apostrophe is in Excel: a property of the cell, not a part of its text."""
+    ticket(text)
+    cell = workbook_of(run(asked(alice, "xlsx", ["subject"])))["Tickets"]["A2"]
+    assert (unescape(cell.value), bool(cell.quotePrefix)) == (text, quoted)
 
 
 def test_no_ticket_writes_xml_into_the_sheet(alice, ticket, asked, run):
