@@ -32,7 +32,7 @@ for id = tonumber(ARGV[4]), tonumber(ARGV[5]) do
     redis.call('ZADD', KEYS[2], mine, job)
 end
 """
-_RECORDS_AT_ONCE = 20_000
+_RECORDS_AT_ONCE = 2_000  # a script of seconds makes Valkey refuse all others
 
 
 @dataclass(frozen=True)
