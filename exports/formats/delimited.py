@@ -10,6 +10,7 @@ from .source import Block, Source
 
 BOM = b"\xef\xbb\xbf"  # without it Excel reads UTF-8 as the computer's old code page
 CRLF = b"\r\n"  # RFC 4180 ends every record so
+EMPTY = b'""'  # a record of one empty cell; many readers skip an empty line
 
 
 def blocks(source: Source) -> Iterator[Block]:
@@ -20,8 +21,9 @@ def blocks(source: Source) -> Iterator[Block]:
         # One message, one record: what the row count relies on.
         if record[-1] != 0x0A:
             raise RuntimeError("PostgreSQL sent a part of a record.")
-        pieces.append(record[:-1])
-        waiting += len(record) - 1 + len(CRLF)
+        line = record[:-1] or EMPTY
+        pieces.append(line)
+        waiting += len(line) + len(CRLF)
         rows += 1
         if waiting >= source.block_bytes:
             yield Block(_lines(pieces), rows)

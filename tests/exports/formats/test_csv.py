@@ -53,3 +53,14 @@ def test_a_negative_number_is_not_guarded(alice, ticket, asked, run, monkeypatch
     ticket("-5")
     export = run(asked(alice, "csv", ["subject", "description"]))
     assert reading.csv_of(export) == [["Subject", "Balance"], ["'-5", "-5"]]
+
+
+@pytest.mark.parametrize("file_format", ["csv", "csv.gz"])
+def test_a_row_whose_only_cell_is_empty_is_a_row_all_the_same(
+    alice, bob, ticket, asked, run, file_format
+):
+    """An empty line is none for many readers: the file would have fewer rows than it should."""
+    ticket(), ticket(assignee=bob), ticket()
+    export = run(asked(alice, file_format, ["assignee"]))
+    assert reading.csv_of(export) == [["Assignee"], [""], ["Bob Berg"], [""]]
+    assert export.rows == 3
