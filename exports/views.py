@@ -1,9 +1,6 @@
 """Pages and JSON of exports. Each finds its export through the access helper first."""
 
-import uuid
-
 from django.contrib import messages
-from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
@@ -11,11 +8,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from exports.access import for_people_and_programs, json_error, own_export_or_404, wants_json
-from exports.columns import chosen
-from exports.forms import ExportForm, filters_in, parameters_of, readable
 from exports.models import Export
 from tasks.models import DedupConflict
-from tickets.filters import TicketFilter, pairs
 from tickets.models import Team
 from tickets.views.fragments import wants_fragment
 
@@ -32,50 +26,6 @@ def export_list(request: HttpRequest) -> HttpResponse:
     context = {"page": page, "any_is_live": any(export.task.is_live for export in page)}
     template = "exports/_list.html" if wants_fragment(request) else "exports/list.html"
     return render(request, template, context)
-
-
-@for_people_and_programs("GET", "HEAD", "POST")
-def export_new(request: HttpRequest) -> HttpResponse:
-    """Shows what would be exported; POST asks for it: 302 to the export, or 202 for a program."""
-    try:
-        parameters = parameters_of(request)
-    except ValidationError as error:
-        return json_error(" ".join(error.messages), 400)
-    filters = TicketFilter(filters_in(parameters), request.user)
-    if request.method == "POST":
-        form = ExportForm(parameters)
-        if form.is_valid() and not filters.errors:
-            return _accepted(
-                request,
-                Export.objects.request(
-                    request.user,
-                    filters_in(parameters),
-                    form.cleaned_data["columns"],
-                    form.cleaned_data["key"],
-                ),
-            )
-        if wants_json(request):
-            return json_error(" ".join(readable(filters.errors) + readable(form.errors)), 400)
-    else:
-        form = ExportForm(initial={"columns": chosen(None), "key": uuid.uuid4()})
-    context = {
-        "form": form,
-        "filters": filters,
-        "pairs": pairs(filters.query),
-        "shown": filters.describe(),
-        "errors": filters.complaints(),
-        "rows": None if filters.errors else filters.queryset().count(),
-    }
-    status = 422 if request.method == "POST" else 200
-    return render(request, "exports/new.html", context, status=status)
-
-
-def _accepted(request: HttpRequest, export: Export) -> HttpResponse:
-    url = reverse("export_detail", args=[export.pk])
-    if not wants_json(request):
-        return redirect(url)
-    body = {"id": export.pk, "status": export.task.status, "url": url}
-    return JsonResponse(body, status=202, headers={"Location": url})
 
 
 @for_people_and_programs("GET", "HEAD")

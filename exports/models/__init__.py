@@ -2,6 +2,7 @@ from .choices import Delimiter, FileFormat, RowKind
 from .chunk import ExportChunk
 from .export import Export
 from .recurring import Rhythm
+from .remembered import RememberedChoices
 from .schedule import ScheduledExport
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "Export",
     "ExportChunk",
     "FileFormat",
+    "RememberedChoices",
     "Rhythm",
     "RowKind",
     "ScheduledExport",

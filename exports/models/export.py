@@ -218,7 +218,14 @@ class Export(StoredFile, models.Model):
 
     def choices(self) -> list[tuple[str, str]]:
         """Names and values of a form that asks for the same again."""
-        return [*(("columns", key) for key in self.columns), *pairs(self.filters)]
+        return [
+            ("row_kind", self.row_kind),
+            ("format", self.file_format),
+            ("delimiter", self.delimiter),
+            ("time_zone", self.time_zone),
+            *(("columns", key) for key in self.columns),
+            *pairs(self.filters),
+        ]
 
     def column_titles(self) -> list[str]:
         columns = csv_columns.COLUMNS_OF[self.row_kind]

@@ -62,6 +62,15 @@
     field.dispatchEvent(new Event("change", { bubbles: true }));
   });
 
+  /* All boxes of a name, or none. */
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-tick], [data-untick]");
+    if (!button) return;
+    const { tick, untick } = button.dataset;
+    for (const box of button.form.querySelectorAll(`input[type="checkbox"][name="${tick ?? untick}"]`))
+      box.checked = tick !== undefined;
+  });
+
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-browser-zone]");
     if (button)

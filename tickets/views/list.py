@@ -21,17 +21,18 @@ from tickets.quick_views import quick_views
 from .fragments import wants_fragment
 
 PER_PAGE = 25
-# Column: its sort key, its name, and the direction a first click sorts in.
+# Column: the ticket's field, its sort key, its name, and the direction a first click sorts in.
 COLUMNS = [
-    ("id", gettext_lazy("ID"), "-"),
-    ("subject", gettext_lazy("Subject"), ""),
-    ("status", gettext_lazy("Status"), ""),
-    ("priority", gettext_lazy("Priority"), ""),
-    (None, gettext_lazy("Assignee"), ""),
-    (None, gettext_lazy("Team"), ""),
-    ("due", gettext_lazy("Due"), ""),
-    ("updated", gettext_lazy("Updated"), "-"),
+    ("id", "id", gettext_lazy("ID"), "-"),
+    ("subject", "subject", gettext_lazy("Subject"), ""),
+    ("status", "status", gettext_lazy("Status"), ""),
+    ("priority", "priority", gettext_lazy("Priority"), ""),
+    ("assignee", None, gettext_lazy("Assignee"), ""),
+    ("team", None, gettext_lazy("Team"), ""),
+    ("due_at", "due", gettext_lazy("Due"), ""),
+    ("updated_at", "updated", gettext_lazy("Updated"), "-"),
 ]
+VISIBLE_FIELDS = [field for field, *_rest in COLUMNS]  # what an export of the list begins with
 
 
 @require_safe
@@ -129,7 +130,7 @@ def _active_filters(chosen) -> list[dict]:
 
 def _columns(chosen) -> list[dict]:
     columns = []
-    for key, label, first in COLUMNS:
+    for _field, key, label, first in COLUMNS:
         column = {"label": label, "key": key, "direction": ""}
         if key:
             is_here = chosen.sort.removeprefix("-") == key

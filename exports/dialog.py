@@ -1,0 +1,90 @@
+"""/exports/new/: what would be exported and how, and asking for it."""
+
+import json
+
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import ngettext
+
+from exports.access import for_people_and_programs, json_error, wants_json
+from exports.forms import ExportForm
+from exports.models import Export
+from exports.parameters import filters_in, parameters_of, readable
+from exports.rows import rows_of
+from tickets.filters import TicketFilter, pairs
+from tickets.models.user import time_zones
+from tickets.views.fragments import wants_fragment
+
+
+@for_people_and_programs("GET", "HEAD", "POST")
+def export_new(request: HttpRequest) -> HttpResponse:
+    """Shows what would be exported; POST asks for it: 302 to the export, or 202 for a program."""
+    try:
+        parameters = parameters_of(request)
+    except ValidationError as error:
+        return json_error(" ".join(error.messages), 400)
+    filters = TicketFilter(filters_in(parameters), request.user)
+    if request.method != "POST":
+        return _page(request, filters, _offer(request, parameters))
+    form = ExportForm(parameters)
+    if form.asks_for_a_look and not wants_json(request):
+        return _page(request, filters, _offer(request, parameters), looks_again=True)
+    if form.is_valid() and not filters.errors:
+        return _asked(request, filters, form)
+    if wants_json(request):
+        return json_error(" ".join(readable(filters.errors) + readable(form.errors)), 400)
+    return _page(request, filters, form, status=422)
+
+
+def _offer(request: HttpRequest, parameters) -> ExportForm:
+    parameters = parameters.copy()
+    if parameters.get("shown_kind", "") not in ("", parameters.get("row_kind", "")):
+        parameters.pop("columns", None)  # those of another kind of rows
+    languages = request.headers.get("Accept-Language", "")
+    return ExportForm.offered_to(request.user, parameters, languages)
+
+
+def _asked(request: HttpRequest, filters: TicketFilter, form: ExportForm) -> HttpResponse:
+    chosen = form.cleaned_data
+    export = Export.objects.request(
+        request.user, filters.query, chosen["columns"], chosen["key"], **form.file_choices()
+    )
+    url = reverse("export_detail", args=[export.pk])
+    if wants_json(request):
+        body = {"id": export.pk, "status": export.task.status, "url": url}
+        return JsonResponse(body, status=202, headers={"Location": url})
+    if chosen["key"]:  # of the page, and not of a button that asks for an old export's file again
+        form.remember(by=request.user)
+    return redirect(url)
+
+
+def _page(
+    request: HttpRequest,
+    filters: TicketFilter,
+    form: ExportForm,
+    *,
+    status: int = 200,
+    looks_again: bool = False,
+) -> HttpResponse:
+    rows = None
+    if not filters.errors:
+        rows = rows_of(filters.queryset(), form.offered_kind).count()
+    context = {
+        "form": form,
+        "filters": filters,
+        "pairs": pairs(filters.query),
+        "shown": filters.describe(),
+        "errors": filters.complaints(),
+        "rows": rows,
+        "looks_again": looks_again,
+        "time_zones": sorted(time_zones()),
+    }
+    fragment = wants_fragment(request)
+    template = "exports/_dialog.html" if fragment else "exports/new.html"
+    response = render(request, template, context, status=status)
+    if fragment and rows is not None:
+        said = ngettext("%(count)d row", "%(count)d rows", rows) % {"count": rows}
+        response.headers["HX-Trigger"] = json.dumps({"say": said})
+    return response
