@@ -10,7 +10,7 @@ from django.utils.translation import ngettext
 
 from exports.access import for_people_and_programs, json_error, wants_json
 from exports.forms import ExportForm
-from exports.models import Export
+from exports.models import Export, LimitReached
 from exports.parameters import filters_in, parameters_of, readable
 from exports.rows import rows_of
 from tickets.filters import TicketFilter, pairs
@@ -48,9 +48,14 @@ def _offer(request: HttpRequest, parameters) -> ExportForm:
 
 def _asked(request: HttpRequest, filters: TicketFilter, form: ExportForm) -> HttpResponse:
     chosen = form.cleaned_data
-    export = Export.objects.request(
-        request.user, filters.query, chosen["columns"], chosen["key"], **form.file_choices()
-    )
+    try:
+        export = Export.objects.request(
+            request.user, filters.query, chosen["columns"], chosen["key"], **form.file_choices()
+        )
+    except LimitReached as limit:
+        if wants_json(request):
+            return json_error(str(limit), limit.status)
+        return _page(request, filters, form, status=422)
     url = reverse("export_detail", args=[export.pk])
     if wants_json(request):
         body = {"id": export.pk, "status": export.task.status, "url": url}
@@ -58,6 +63,16 @@ def _asked(request: HttpRequest, filters: TicketFilter, form: ExportForm) -> Htt
     if chosen["key"]:  # of the page, and not of a button that asks for an old export's file again
         form.remember(by=request.user)
     return redirect(url)
+
+
+def _refusal(person, filters: TicketFilter, row_kind: str, rows: int) -> str:
+    """Why asking would be refused now. It is said before somebody has chosen anything."""
+    try:
+        Export.objects.refuse_rows(filters.queryset(), row_kind, rows)
+        Export.objects.refuse_more_of(person)
+    except LimitReached as limit:
+        return str(limit)
+    return ""
 
 
 def _page(
@@ -68,9 +83,10 @@ def _page(
     status: int = 200,
     looks_again: bool = False,
 ) -> HttpResponse:
-    rows = None
+    rows, refusal = None, ""
     if not filters.errors:
         rows = rows_of(filters.queryset(), form.offered_kind).count()
+        refusal = _refusal(request.user, filters, form.offered_kind, rows)
     context = {
         "form": form,
         "filters": filters,
@@ -78,6 +94,7 @@ def _page(
         "shown": filters.describe(),
         "errors": filters.complaints(),
         "rows": rows,
+        "refusal": refusal,
         "looks_again": looks_again,
         "time_zones": sorted(time_zones()),
     }

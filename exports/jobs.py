@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from exports import columns
 from exports.formats import BLOCKS_OF, Block, Source
 from exports.models import Export, ExportChunk, RowKind
+from exports.models.limiting import too_many_bytes, too_many_rows
 from exports.purge import unneeded_chunks
 from exports.snapshot import Snapshot
 from tasks.registry import LONG, PermanentFailure, handles
@@ -47,6 +48,8 @@ def run_export(task, lease):
         with Snapshot.taken(TIME_LIMIT) as snapshot:
             rows_of_team = snapshot.count_by(selected, "team")
             total = sum(rows_of_team.values())
+            if total > settings.TEAMDESK_EXPORT_MAX_ROWS:
+                raise PermanentFailure(too_many_rows())
             lease.progress(0, total)
             source = Source(
                 snapshot=snapshot,
@@ -65,6 +68,9 @@ def run_export(task, lease):
     lease.progress(rows, total)
 
     def effect():
+        # Two of a person's files may end at once: together they keep to the limit too.
+        Export.objects.lock_person(export.requester)
+        _hold_size(export, size, Export.objects.bytes_left_for(export.requester))
         Export.objects.filter(pk=export.pk).update(
             rows=rows,
             size=size,
@@ -110,9 +116,11 @@ def _store(export, lease, blocks: Iterable[Block], total: int) -> tuple[int, int
     Returns bytes, rows, and cells that were cut.
     """
     size = rows = cut_cells = 0
+    most = Export.objects.bytes_left_for(export.requester)
     shown_at = time.monotonic()
     for data, rows, cut_cells in blocks:  # noqa: B007  the last counts are the file's
         if data:
+            _hold_size(export, size + len(data), most)
             ExportChunk.objects.store(export, lease.execution_id, size, data)
             size += len(data)
         lease.check()
@@ -120,6 +128,12 @@ def _store(export, lease, blocks: Iterable[Block], total: int) -> tuple[int, int
             lease.progress(rows, total)
             shown_at = time.monotonic()
     return size, rows, cut_cells
+
+
+def _hold_size(export, size: int, most: int) -> None:
+    if size > most:
+        with translation.override(export.language):
+            raise PermanentFailure(too_many_bytes())
 
 
 @contextmanager

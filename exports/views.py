@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from exports.access import for_people_and_programs, json_error, own_export_or_404, wants_json
-from exports.models import Export
+from exports.models import Export, LimitReached
 from tasks.models import DedupConflict
 from tickets.models import Team
 from tickets.views.fragments import wants_fragment
@@ -44,6 +44,10 @@ def export_retry(request: HttpRequest, pk: int) -> HttpResponse:
         if wants_json(request):
             return json_error(text, 409)
         messages.warning(request, text)
+    except LimitReached as limit:
+        if wants_json(request):
+            return json_error(str(limit), limit.status)
+        return _shown(request, own_export_or_404(request.user, pk), 422, str(limit))
     return _changed(request, pk)
 
 

@@ -63,7 +63,7 @@ def boolean(name: str, default: bool) -> bool:
     raise ImproperlyConfigured(f"{name}={value!r} is not a yes or no; use True or False.")
 
 
-def number(name: str, default: float, least: float = 0, of: type = float):
+def number(name: str, default: float, least: float = 0, of: type = float, most: float = LARGEST):
     value = _env.str(name, str(default))
     try:
         found = of(value)
@@ -71,8 +71,8 @@ def number(name: str, default: float, least: float = 0, of: type = float):
         raise ImproperlyConfigured(f"{name}={value!r} is not a number.") from None
     if not found >= least:
         raise ImproperlyConfigured(f"{name}={value!r} must be at least {least}.")
-    if found > LARGEST:
-        raise ImproperlyConfigured(f"{name}={value!r} must be at most {LARGEST}.")
+    if found > most:
+        raise ImproperlyConfigured(f"{name}={value!r} must be at most {most}.")
     return found
 
 

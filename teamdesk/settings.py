@@ -219,6 +219,12 @@ TEAMDESK_CHORES = env.boolean("TEAMDESK_CHORES", True)  # canaries, pruning
 TEAMDESK_KEEP_DAYS = env.number("TEAMDESK_KEEP_DAYS", 90, 0, int)  # ended tasks; 0: for ever
 TEAMDESK_EXPORT_TTL = timedelta(hours=env.number("TEAMDESK_EXPORT_TTL_HOURS", 24, 0))
 TEAMDESK_SCHEDULES_PER_PERSON = env.number("TEAMDESK_SCHEDULES_PER_PERSON", 50, 0, int)
+TEAMDESK_EXPORTS_PER_PERSON = env.number("TEAMDESK_EXPORTS_PER_PERSON", 10, 1, int)  # under way
+TEAMDESK_EXPORT_MAX_ROWS = env.number("TEAMDESK_EXPORT_MAX_ROWS", 5_000_000, 1, int)
+# What a person's files may take together until they expire.
+TEAMDESK_EXPORT_MAX_BYTES_PER_PERSON = env.number(
+    "TEAMDESK_EXPORT_MAX_BYTES_PER_PERSON", 10_000_000_000, 1, int, most=10**15
+)
 TEAMDESK_PURGE_GRACE = timedelta(hours=1)  # a download that started in time may end
 if TEAMDESK_RENEWAL_SECONDS * 2 > TEAMDESK_LEASE_SECONDS:
     raise ImproperlyConfigured(

@@ -1,6 +1,7 @@
 from .choices import Delimiter, FileFormat, RowKind
 from .chunk import ExportChunk
 from .export import Export
+from .limiting import LimitReached
 from .recurring import Rhythm
 from .remembered import RememberedChoices
 from .schedule import ScheduledExport
@@ -10,6 +11,7 @@ __all__ = [
     "Export",
     "ExportChunk",
     "FileFormat",
+    "LimitReached",
     "RememberedChoices",
     "Rhythm",
     "RowKind",

@@ -1,30 +1,26 @@
 """An export: what was asked for, and what became of it."""
 
-import hashlib
-import json
-import uuid
-from zoneinfo import ZoneInfo
-
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.db.models import ExpressionWrapper, Q
 from django.db.models.functions import Now
-from django.utils import timezone, translation
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from exports import columns as csv_columns
 from exports.rows import rows_of
-from tasks.models import BackgroundTask, TaskStatus
+from tasks.models import TaskStatus
 from tickets.filters import TicketFilter, pairs
 from tickets.models import Team
 
 from .choices import Delimiter, FileFormat, RowKind
+from .requesting import Requesting
 from .stored_file import StoredFile
 
 
-class ExportQuerySet(models.QuerySet):
+class ExportQuerySet(Requesting, models.QuerySet):
     def of(self, user):
         return self.filter(requester=user)
 
@@ -41,72 +37,6 @@ class ExportQuerySet(models.QuerySet):
         """How many rows a file of that kind would have, now. Wrong parameters are ignored, as in
         the list; days are those of the active time zone."""
         return rows_of(TicketFilter(filters, by).queryset(), row_kind).count()
-
-    @transaction.atomic
-    def request(
-        self,
-        by,
-        filters,
-        columns: list[str] | None = None,
-        key: uuid.UUID | None = None,
-        *,
-        row_kind: str = RowKind.TICKETS,
-        file_format: str = FileFormat.CSV,
-        delimiter: str = Delimiter.COMMA,
-        time_zone: str = "",
-        filters_zone: str = "",
-        announced_rows: int | None = None,
-    ) -> "Export":
-        """Ask for a file of the tickets that ``filters`` select. Returns the export, WAITING.
-
-        Args:
-            filters: parameters of the ticket list, as a QueryDict or a dict.
-            columns: keys of ``exports.columns.COLUMNS_OF[row_kind]``; None means those that are
-                chosen by default.
-            key: names this very click: the same key and choices again, while the first is under
-                way, return the first. Other choices are another export: the browser's Back button
-                brings the key back.
-            row_kind: what each row of the file is.
-            time_zone: of the times in the file; empty means the requester's own.
-            filters_zone: of the days in the filters; empty means the requester's own, as in the
-                list.
-            announced_rows: how many the person was told that the file would have.
-
-        Raises:
-            ValidationError: filters, columns or a kind of row that do not exist.
-        """
-        language = by.language or translation.get_language() or settings.LANGUAGE_CODE
-        filters_zone = filters_zone or by.zone.key
-        with translation.override(language), timezone.override(ZoneInfo(filters_zone)):
-            ticket_filter = TicketFilter(filters, by)
-            if ticket_filter.errors:
-                raise ValidationError(ticket_filter.complaints())
-            chosen_columns = csv_columns.chosen(columns, row_kind)
-            shown = ticket_filter.describe()
-        dedup_key = None
-        if key:
-            of_the_file = [row_kind, file_format, delimiter, time_zone]
-            chosen = json.dumps([ticket_filter.query, chosen_columns, of_the_file], sort_keys=True)
-            dedup_key = f"export:{by.pk}:{key}:{hashlib.sha256(chosen.encode()).hexdigest()[:16]}"
-        # The payload is empty: the export's id is the task's.
-        task = BackgroundTask.objects.enqueue("EXPORT", owner=by, dedup_key=dedup_key)
-        under_way = self.filter(pk=task.pk).first()
-        if under_way:
-            return under_way
-        return self.create(
-            task=task,
-            requester=by,
-            filters=ticket_filter.query,
-            filters_shown=[[str(label), str(value)] for label, value in shown],
-            columns=chosen_columns,
-            row_kind=row_kind,
-            file_format=file_format,
-            delimiter=delimiter,
-            time_zone=time_zone or by.zone.key,
-            filters_zone=filters_zone,
-            language=language,
-            announced_rows=announced_rows,
-        )
 
 
 class Export(StoredFile, models.Model):
@@ -237,10 +167,17 @@ class Export(StoredFile, models.Model):
         """True if this call did it."""
         return self.task.cancel(by=by)
 
+    @transaction.atomic
     def retry(self, by) -> bool:
         """A new run of a failed or cancelled export. True if this call did it.
 
         Raises:
             DedupConflict: the same click's export is under way again already.
+            LimitReached: as many are under way as are allowed, or as much is stored.
         """
-        return self.task.retry(by=by)
+        exports = type(self).objects
+        exports.lock_person(self.requester)
+        retried = self.task.retry(by=by)
+        if retried:
+            exports.refuse_more_of(self.requester, besides=1)
+        return retried
