@@ -6,6 +6,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from exports.access import for_people_and_programs, json_error, wants_json
@@ -26,6 +27,9 @@ def export_new(request: HttpRequest) -> HttpResponse:
     except ValidationError as error:
         return json_error(" ".join(error.messages), 400)
     filters = TicketFilter(filters_in(parameters), request.user)
+    if parameters.get("selected") and not filters.query.get("id"):
+        # Or a button under the list that says "selected" would export all of it.
+        filters.errors.setdefault("id", [_("Choose at least one ticket in the list.")])
     if request.method != "POST":
         return _page(request, filters, _offer(request, parameters))
     form = ExportForm(parameters)

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 from tickets.models import Team, Ticket, TicketPriority, TicketStatus, User
 from tickets.models.editable import COMMAS
 
+MAX_IDS = 1000  # tickets chosen one by one
 SORTS = ("updated", "created", "due", "priority", "status", "subject", "id")
 
 
@@ -81,7 +82,32 @@ class Tags(forms.MultipleChoiceField):
             raise forms.ValidationError(_("A tag has at most 50 characters."))
 
 
+class TicketIds(forms.MultipleChoiceField):
+    """Numbers of tickets, chosen one by one. Whether one may see them is not asked here."""
+
+    widget = forms.MultipleHiddenInput
+
+    def to_python(self, value):
+        texts = [str(each).strip().removeprefix("#") for each in value or ()]
+        return [text for text in texts if text]
+
+    def validate(self, value):
+        for text in value:
+            if not (text.isascii() and text.isdecimal() and len(text) < 19):
+                raise forms.ValidationError(
+                    _("“%(value)s” is not the number of a ticket.") % {"value": text[:50]}
+                )
+        if len(value) > MAX_IDS:
+            raise forms.ValidationError(
+                _("At most %(count)s tickets can be chosen one by one.") % {"count": MAX_IDS}
+            )
+
+    def clean(self, value):
+        return list(dict.fromkeys(str(int(text)) for text in super().clean(value)))
+
+
 class TicketFilterForm(forms.Form):
+    id = TicketIds(label=gettext_lazy("Tickets"), required=False)
     q = LooseText(label=gettext_lazy("Search"), max_length=200, required=False)
     status = forms.MultipleChoiceField(
         label=gettext_lazy("Status"), choices=TicketStatus, required=False

@@ -13,8 +13,9 @@ from django.db.models.functions import Lower
 from django.http import QueryDict
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
-from tickets.filter_form import TicketFilterForm
+from tickets.filter_form import MAX_IDS, TicketFilterForm
 from tickets.models import Ticket, TicketPriority, TicketStatus
 from tickets.models.searching import searched_text
 
@@ -39,7 +40,9 @@ _SORTS = {
     "id": F("id"),
 }
 _RANGES = ("created", "updated", "due")
-_REPEATABLE = ("status", "priority", "team", "tags")
+_REPEATABLE = ("id", "status", "priority", "team", "tags")
+# Commas separate their values too: a hundred ids make one short parameter.
+_JOINED = ("id",)
 # A field of the ticket is a filter too; one filter looks through both of the requester's.
 _ALIASES = {"tag": "tags", "requester_name": "requester", "requester_email": "requester"}
 
@@ -132,6 +135,10 @@ class TicketFilter:
         ]
 
     def _told(self, name, value) -> str:
+        if name == "id":
+            count = len(value)
+            text = ngettext("%(count)d chosen ticket", "%(count)d chosen tickets", count)
+            return text % {"count": count}
         if name == "tags":
             return ", ".join(value)
         if name == "overdue":
@@ -149,7 +156,7 @@ class TicketFilter:
         values, condition = self.values, Q()
         for word in values.get("q", "").split()[:MAX_WORDS]:
             condition &= _matches(word)
-        for name in ("status", "priority", "team"):
+        for name in ("id", "status", "priority", "team"):
             if name in values:
                 condition &= Q(**{f"{name}__in": values[name]})
         if "assignee" in values:
@@ -180,13 +187,19 @@ class TicketFilter:
 
 
 def pairs(query: dict) -> list[tuple[str, str]]:
-    """Names and values of a filter's parameters, one by one; None is no value."""
+    """Names and values of a filter's parameters, one by one, ids together; None is no value."""
     return [
         (name, str(each))
         for name, value in query.items()
-        for each in (value if isinstance(value, list | tuple) else [value])
+        for each in _one_by_one(name, value)
         if each is not None
     ]
+
+
+def _one_by_one(name, value) -> list:
+    if not isinstance(value, list | tuple):
+        return [value]
+    return [",".join(map(str, value))] if name in _JOINED and value else value
 
 
 def _as_query_dict(params) -> QueryDict:
@@ -194,10 +207,15 @@ def _as_query_dict(params) -> QueryDict:
     data = QueryDict(mutable=True)
     items = params.lists() if isinstance(params, QueryDict) else (params or {}).items()
     for name, values in items:
+        name = _ALIASES.get(str(name), str(name))
         listed = values if isinstance(values, list | tuple) else [values]
-        texts = [str(value) for value in listed[:MAX_VALUES] if value is not None]
+        if name in _JOINED:
+            # One more than allowed: enough to say so.
+            texts = [text for value in listed for text in str(value).split(",")][: MAX_IDS + 1]
+        else:
+            texts = [str(value) for value in listed[:MAX_VALUES] if value is not None]
         for text in texts:
-            data.appendlist(_ALIASES.get(str(name), str(name)), text)
+            data.appendlist(name, text)
     return data
 
 

@@ -62,13 +62,54 @@
     field.dispatchEvent(new Event("change", { bubbles: true }));
   });
 
-  /* All boxes of a name, or none. */
+  /* All boxes of a name, or none. A form with data-chosen tells how many are ticked, and is there
+     while any is. Its boxes are elsewhere, in the rows of a table. */
+  const boxesOf = (form, name) => [...form.elements].filter((e) => e.type === "checkbox" && e.name === name);
+  const countChosen = () => {
+    for (const form of document.querySelectorAll("form[data-chosen]")) {
+      const boxes = boxesOf(form, form.dataset.chosen);
+      const ticked = boxes.filter((box) => box.checked).length;
+      form.hidden = !ticked;
+      const count = form.querySelector("[data-chosen-count]");
+      const { one, many } = count.dataset;
+      const text = !ticked ? "" : ticked === 1 ? one : many.replace("%s", ticked.toLocaleString(root.lang));
+      // Said by the announcer: a region that was hidden until now is not read out.
+      if (count.textContent !== text) document.getElementById("announcer").textContent = text;
+      count.textContent = text;
+      for (const all of document.querySelectorAll(`[data-tick-all="${form.dataset.chosen}"]`)) {
+        all.checked = ticked === boxes.length;
+        all.indeterminate = ticked > 0 && ticked < boxes.length;
+      }
+    }
+  };
+  const tickAll = (form, name, checked) => {
+    for (const box of boxesOf(form, name)) box.checked = checked;
+    countChosen();
+  };
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-tick], [data-untick]");
     if (!button) return;
     const { tick, untick } = button.dataset;
-    for (const box of button.form.querySelectorAll(`input[type="checkbox"][name="${tick ?? untick}"]`))
-      box.checked = tick !== undefined;
+    tickAll(button.form, tick ?? untick, tick !== undefined);
+    // The button itself may be gone now: go on where the choosing began.
+    if (button.form.hidden) document.querySelector(`[data-tick-all="${untick}"]`)?.focus();
+  });
+  let lastTicked = null;
+  document.addEventListener("click", (event) => {
+    const box = event.target.closest?.('input[type="checkbox"][form]');
+    if (!box?.form?.dataset.chosen) return;
+    const boxes = boxesOf(box.form, box.name);
+    const [from, to] = [boxes.indexOf(lastTicked), boxes.indexOf(box)].sort((a, b) => a - b);
+    // With the Shift key: all between this one and the last.
+    if (event.shiftKey && from >= 0)
+      for (const between of boxes.slice(from, to + 1)) between.checked = box.checked;
+    lastTicked = box;
+    countChosen();
+  });
+  document.addEventListener("change", (event) => {
+    const name = event.target.dataset?.tickAll;
+    const form = name && document.querySelector(`form[data-chosen="${name}"]`);
+    if (form) tickAll(form, name, event.target.checked);
   });
 
   document.addEventListener("click", (event) => {
@@ -158,7 +199,9 @@
   };
   restoreDrafts();
 
-  document.addEventListener("htmx:afterSwap", () => { prepare(document); restoreToggle(); });
+  document.addEventListener("htmx:afterSwap", () => { prepare(document); restoreToggle(); countChosen(); });
+  addEventListener("pageshow", countChosen);  // the Back button brings ticks along
+  countChosen();
   prepare(document);
   restoreToggle();
 })();

@@ -182,6 +182,11 @@ def test_a_moment_is_exact(make, bob):
         ("sort", "nonsense"),
         ("q", "x" * 300),
         ("tags", "x" * 60),
+        ("id", "abc"),
+        ("id", "-1"),
+        ("id", "9" * 19),
+        ("id", "\u0664\u0662"),  # digits, but not ours
+        ("id", "\0"),
         ("status", "\0"),
         ("team", "\0"),
         ("created_after", "\0"),
@@ -194,6 +199,43 @@ def test_garbage_is_named_and_ignored(make, bob, name, value):
     assert list(tickets.errors) == [name]
     assert all(tickets.errors[name])
     assert tickets.query == {}
+
+
+def test_it_takes_tickets_chosen_one_by_one(make, bob):
+    a, b, c = make("a"), make("b", status="closed"), make("c")
+    both = TicketFilter(QueryDict(f"id={c.pk}&id=%23{a.pk}&id={a.pk}&sort=subject"), bob)
+    assert [ticket.subject for ticket in both.queryset()] == ["a", "c"]
+    assert both.query == {"id": [str(c.pk), str(a.pk)], "sort": "subject"}
+    assert both.urlencode() == f"id={c.pk}%2C{a.pk}&sort=subject"
+    assert TicketFilter(QueryDict(both.urlencode()), bob).query == both.query
+    assert both.describe() == [("Tickets", "2 chosen tickets")]
+    assert found(bob, f"id={a.pk},{b.pk}&status=closed") == ["b"]
+    assert found(bob, {"id": [b.pk, c.pk], "sort": "-id"}) == ["c", "b"]
+    assert found(bob, "id=") == found(bob)
+
+
+def test_a_chosen_ticket_that_one_may_not_see_is_not_shown(make, bob, billing, charlie):
+    ours, theirs = make("ours"), make("theirs", team=billing, by=charlie)
+    chosen = TicketFilter({"id": [ours.pk, theirs.pk, 10**17]}, bob)
+    assert [ticket.subject for ticket in chosen.queryset()] == ["ours"]
+    assert not chosen.errors  # nobody learns which of them exist
+
+
+def test_one_bad_number_does_not_undo_the_good_ones(make, bob):
+    a = make("a")
+    make("b")
+    tickets = TicketFilter({"id": f"{a.pk},x"}, bob)
+    assert [ticket.subject for ticket in tickets.queryset()] == ["a"]
+    assert tickets.errors == {"id": ["“x” is not the number of a ticket."]}
+    assert tickets.complaints() == ["Tickets: “x” is not the number of a ticket."]
+
+
+def test_a_thousand_tickets_can_be_chosen_and_no_more(make, bob):
+    a = make("a")
+    thousand = [a.pk, *range(10**9, 10**9 + 999)]
+    assert not TicketFilter({"id": thousand}, bob).errors
+    more = TicketFilter({"id": ",".join(map(str, [*thousand, 5]))}, bob)
+    assert more.errors == {"id": ["At most 1000 tickets can be chosen one by one."]}
 
 
 def test_one_bad_status_does_not_undo_the_good_one(make, bob):
