@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from exports import columns
+from exports import columns, turns
 from exports.formats import BLOCKS_OF, Block, Source
 from exports.models import Export, ExportChunk, RowKind
 from exports.models.limiting import too_many_bytes, too_many_rows
@@ -43,6 +43,7 @@ def run_export(task, lease):
     if export is None:
         raise PermanentFailure("The request was deleted, with the account that made it.")
     with translation.override(export.language), _saying_what_is_full():
+        turns.take(export, lease)
         selected = _visible_rows(export)
         _remove_earlier_executions(export, lease)
         with Snapshot.taken(TIME_LIMIT) as snapshot:

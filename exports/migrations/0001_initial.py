@@ -37,6 +37,8 @@ class Migration(migrations.Migration):
                 ('team_ids', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), blank=True, default=list, size=None, verbose_name='teams in the result')),
                 ('execution_id', models.UUIDField(blank=True, null=True, verbose_name='execution of the result')),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), verbose_name='requested')),
+                ('began_at', models.DateTimeField(blank=True, null=True, verbose_name='begun')),
+                ('turn_of', models.UUIDField(blank=True, null=True, verbose_name='execution whose turn it is')),
                 ('requester', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='requester')),
             ],
             options={
@@ -57,6 +59,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='export',
             index=models.Index(fields=['requester', '-task'], name='export_list'),
+        ),
+        migrations.AddIndex(
+            model_name='export',
+            index=models.Index(condition=models.Q(('began_at__isnull', False)), fields=['requester', 'began_at'], name='export_last_turn'),
         ),
         migrations.AddConstraint(
             model_name='exportchunk',

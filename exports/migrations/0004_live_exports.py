@@ -9,9 +9,9 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        # Reader: the limit of exports under way (models/limiting.py). Made here and not in the ledger's
-        # model, which knows nothing of exports. A row of another kind is not in it, so nothing else
-        # pays for it.
+        # Readers: the limit of exports under way (models/limiting.py) and their turns (turns.py). Made
+        # here and not in the ledger's model, which knows nothing of exports. A row of another kind
+        # is not in it, so nothing else pays for it.
         migrations.RunSQL(
             "CREATE INDEX exports_live ON tasks_backgroundtask (owner_id, status, run_at)"
             " WHERE kind = 'EXPORT' AND status IN ('WAITING', 'RUNNING')",

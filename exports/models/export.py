@@ -16,6 +16,7 @@ from tickets.filters import TicketFilter, pairs
 from tickets.models import Team
 
 from .choices import Delimiter, FileFormat, RowKind
+from .progress import Progressing, with_progress
 from .requesting import Requesting
 from .stored_file import StoredFile
 
@@ -25,8 +26,9 @@ class ExportQuerySet(Requesting, models.QuerySet):
         return self.filter(requester=user)
 
     def with_state(self):
-        """Loads the task, and ``is_expired`` by the database's clock, the purge run or not."""
-        return self.select_related("task").annotate(
+        """Loads the task, ``is_expired`` by the database's clock, the purge run or not, and what
+        ``Progressing`` needs."""
+        return with_progress(self.select_related("task")).annotate(
             is_expired=ExpressionWrapper(
                 Q(task__expires_at__isnull=False, task__expires_at__lte=Now()),
                 output_field=models.BooleanField(),
@@ -39,7 +41,7 @@ class ExportQuerySet(Requesting, models.QuerySet):
         return rows_of(TicketFilter(filters, by).queryset(), row_kind).count()
 
 
-class Export(StoredFile, models.Model):
+class Export(Progressing, StoredFile, models.Model):
     """A request for a file of tickets. Its state is its task's; its id is its task's id.
 
     ``filters`` are the list's query parameters as they were, and ``filters_shown`` what they meant
@@ -81,6 +83,9 @@ class Export(StoredFile, models.Model):
     )
     execution_id = models.UUIDField(_("execution of the result"), null=True, blank=True)
     created_at = models.DateTimeField(_("requested"), db_default=Now())
+    # When its turn came last (exports/turns.py), and of which execution that was.
+    began_at = models.DateTimeField(_("begun"), null=True, blank=True)
+    turn_of = models.UUIDField(_("execution whose turn it is"), null=True, blank=True)
 
     objects = ExportQuerySet.as_manager()
 
@@ -90,6 +95,12 @@ class Export(StoredFile, models.Model):
         indexes = [
             # Reader: a person's list of exports.
             models.Index(fields=["requester", "-task"], name="export_list"),
+            # Reader: turns.py, for when a person was served last.
+            models.Index(
+                fields=["requester", "began_at"],
+                condition=Q(began_at__isnull=False),
+                name="export_last_turn",
+            ),
         ]
 
     def __str__(self):
@@ -135,12 +146,23 @@ class Export(StoredFile, models.Model):
     def error(self) -> str | None:
         """Why it failed, or why the last attempt did while another one is to come."""
         task = self.task
+        if self.waits_for_turn:
+            return None
         shows = task.is_live or task.status == TaskStatus.FAILED
         return task.last_error or None if shows else None
 
     @property
     def extension(self) -> str:
         return FileFormat(self.file_format).extension
+
+    @property
+    def has_delimiter(self) -> bool:
+        return FileFormat(self.file_format).has_delimiter
+
+    @property
+    def differs_from_announced(self) -> bool:
+        """Were other rows written than the person was told before? Of a completed one."""
+        return None not in (self.rows, self.announced_rows) and self.rows != self.announced_rows
 
     @property
     def content_type(self) -> str:
