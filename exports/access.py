@@ -81,7 +81,8 @@ def _not_allowed(request, methods) -> HttpResponse:
 
 def own_export_or_404(user, pk: int) -> Export:
     """Only who asked for it: another person's rights to its tickets may differ."""
-    return get_object_or_404(Export.objects.of(user).with_state(), pk=pk)
+    exports = Export.objects.of(user).with_state().select_related("requester")
+    return get_object_or_404(exports, pk=pk)
 
 
 def own_schedule_or_404(user, pk: int) -> ScheduledExport:

@@ -17,7 +17,6 @@ from exports.parameters import OF_THE_FILE
 from tickets.models.user import validate_time_zone
 from tickets.views.list import VISIBLE_FIELDS
 
-WITH_DELIMITER = (FileFormat.CSV, FileFormat.CSV_GZ)
 MOST_ROWS = 2**63 - 1  # that the database can write down
 
 
@@ -144,7 +143,7 @@ class ExportForm(forms.Form):
                 cleaned["columns"] = columns.chosen(cleaned["columns"], cleaned["row_kind"])
             except ValidationError as error:
                 self.add_error("columns", error)
-        if cleaned.get("format") not in WITH_DELIMITER:
+        if "format" in cleaned and not FileFormat(cleaned["format"]).has_delimiter:
             cleaned["delimiter"] = ""
         return cleaned
 

@@ -18,7 +18,9 @@ PER_PAGE = 20
 
 @for_people_and_programs("GET", "HEAD")
 def export_list(request: HttpRequest) -> HttpResponse:
-    exports = Export.objects.of(request.user).with_state().order_by("-task")
+    exports = (
+        Export.objects.of(request.user).with_state().select_related("requester").order_by("-task")
+    )
     page = Paginator(exports, PER_PAGE).get_page(request.GET.get("page"))
     visible_teams = set(Team.objects.visible_to(request.user).values_list("pk", flat=True))
     for export in page:

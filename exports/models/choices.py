@@ -33,6 +33,10 @@ class FileFormat(models.TextChoices):
         return f".{self.value}"
 
     @property
+    def has_delimiter(self) -> bool:
+        return self in (FileFormat.CSV, FileFormat.CSV_GZ)
+
+    @property
     def content_type(self) -> str:
         return _CONTENT_TYPES[self]
 
