@@ -1,6 +1,7 @@
 """/exports/new/: what would be exported and how, and asking for it."""
 
 import json
+import uuid
 
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -58,7 +59,7 @@ def _asked(request: HttpRequest, filters: TicketFilter, form: ExportForm) -> Htt
         )
     except LimitReached as limit:
         if wants_json(request):
-            return json_error(str(limit), limit.status)
+            return json_error(limit.message, limit.status)
         return _page(request, filters, form, status=422)
     url = reverse("export_detail", args=[export.pk])
     if wants_json(request):
@@ -75,8 +76,13 @@ def _refusal(person, filters: TicketFilter, row_kind: str, rows: int) -> str:
         Export.objects.refuse_rows(filters.queryset(), row_kind, rows)
         Export.objects.refuse_more_of(person)
     except LimitReached as limit:
-        return str(limit)
+        return limit.message
     return ""
+
+
+def _key_of(form: ExportForm) -> uuid.UUID:
+    """The page's: of one that is shown once more the same as before, if it had one."""
+    return form.cleaned_data.get("key") or uuid.uuid4() if form.is_bound else form.initial["key"]
 
 
 def _page(
@@ -93,6 +99,7 @@ def _page(
         refusal = _refusal(request.user, filters, form.offered_kind, rows)
     context = {
         "form": form,
+        "key": _key_of(form),
         "filters": filters,
         "pairs": pairs(filters.query),
         "shown": filters.describe(),

@@ -48,8 +48,8 @@ def export_retry(request: HttpRequest, pk: int) -> HttpResponse:
         messages.warning(request, text)
     except LimitReached as limit:
         if wants_json(request):
-            return json_error(str(limit), limit.status)
-        return _shown(request, own_export_or_404(request.user, pk), 422, str(limit))
+            return json_error(limit.message, limit.status)
+        return _shown(request, own_export_or_404(request.user, pk), 422, limit.message)
     return _changed(request, pk)
 
 

@@ -1,6 +1,7 @@
 """Limits: what one person may ask for at once, in one file, and keep stored."""
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db import connection, models
 from django.db.models import Sum
 from django.template.defaultfilters import filesizeformat
@@ -20,8 +21,8 @@ FROM pg_class WHERE oid = ANY(%s::regclass[])
 """
 
 
-class LimitReached(Exception):
-    """Nothing was done. The text says what to do instead.
+class LimitReached(ValidationError):
+    """Nothing was done. ``message`` says what to do instead.
 
     Attributes:
         status: the HTTP status for programs: 400 where asking later would not help, else 429.

@@ -273,3 +273,11 @@ def test_it_keeps_what_was_typed_when_something_is_wrong(browser, tickets):
     assert "“Mars/Olympus” is not a known time zone." in text
     assert re.search(r'<option value="jsonl" selected>', text)
     assert page.context["form"]["columns"].value() == ["", "id"]
+    assert f'name="key" value="{sent["key"]}"' in text
+
+
+def test_what_is_shown_after_an_old_exports_button_was_refused_is_one_click_too(browser):
+    """That button sends no key."""
+    page = browser.post(URL, {"row_kind": "tickets", "columns": [""]})
+    assert page.status_code == 422
+    assert uuid.UUID(re.search(r'name="key" value="([^"]+)"', page.content.decode()).group(1))

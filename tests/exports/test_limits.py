@@ -213,7 +213,7 @@ def test_a_full_store_refuses_until_the_first_file_expires(browser, alice, run):
     export = stored(alice, run, 2_000)
     page = browser.post(URL, {"columns": ["id"]})
     assert page.status_code == 422
-    assert "Your files take all of the 2.0 KB that they may." in page.content.decode()
+    assert "Your files take all of the 2.0\xa0KB that they may." in page.content.decode()
     when = timezone.localtime(export.task.expires_at)
     answer = browser.post(URL, headers=JSON)
     assert answer.status_code == 429
@@ -241,7 +241,7 @@ def test_a_file_that_grows_beyond_what_is_left_fails_and_leaves_nothing(
     stored(alice, run, 1_990)
     export = run(export)
     assert (export.task.status, export.task.attempt) == (TaskStatus.FAILED, 1)
-    assert "would take more than the 2.0 KB" in export.error
+    assert "would take more than the 2.0\xa0KB" in export.error
     assert "Choose fewer columns or narrow the filters" in export.error
     assert (export.size, export.execution_id) == (None, None)
     assert Notification.objects.filter(url=f"/exports/{export.pk}/").count() == 0
@@ -271,7 +271,7 @@ def test_two_files_that_end_at_once_keep_to_the_limit_together(alice, ticket, ac
     late = second.start(leases[1].complete, effects[1])
     second.wait_until_blocked()
     first.commit()
-    with pytest.raises(jobs.PermanentFailure, match="more than the 30 bytes"):
+    with pytest.raises(jobs.PermanentFailure, match="more than the 30\xa0bytes"):
         late.result(timeout=30)
     exports = Export.objects.order_by("pk")
     assert [export.size is None for export in exports] == [False, True]
