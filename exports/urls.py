@@ -11,4 +11,5 @@ urlpatterns = [
     path("exports/<int:pk>/download/", export_download, name="export_download"),
     path("exports/<int:pk>/retry/", views.export_retry, name="export_retry"),
     path("exports/<int:pk>/cancel/", views.export_cancel, name="export_cancel"),
+    path("exports/<int:pk>/discard/", views.export_discard, name="export_discard"),
 ]

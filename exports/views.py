@@ -60,6 +60,13 @@ def export_cancel(request: HttpRequest, pk: int) -> HttpResponse:
     return _changed(request, pk)
 
 
+@for_people_and_programs("POST")
+def export_discard(request: HttpRequest, pk: int) -> HttpResponse:
+    export = own_export_or_404(request.user, pk)
+    export.discard(by=request.user)
+    return _changed(request, pk)
+
+
 def _changed(request: HttpRequest, pk: int) -> HttpResponse:
     """Where it stands now, whoever changed it: a second click is no error."""
     if wants_json(request):

@@ -70,6 +70,7 @@ TABLE = {
     "export_download": OF_EXPORT | {"get": (LOGIN, 409, 404, 404, 404), "post": NO_METHOD},
     "export_retry": OF_EXPORT | {"get": NO_METHOD, "post": (LOGIN, 302, 404, 404, 404)},
     "export_cancel": OF_EXPORT | {"get": NO_METHOD, "post": (LOGIN, 302, 404, 404, 404)},
+    "export_discard": OF_EXPORT | {"get": NO_METHOD, "post": (LOGIN, 302, 404, 404, 404)},
     "export_schedule_list": {"get": (LOGIN, 200, 200, 200, 200), "post": NO_METHOD},
     "export_schedule_new": {
         "get": (LOGIN, 200, 200, 200, 200),

@@ -78,7 +78,7 @@ class TicketFilter:
             except forms.ValidationError:
                 return False
 
-        good = [value for value in values if is_good(value)]
+        good = [value for value in values if is_good(value)][:MAX_IDS]
         if good:
             self.values[name] = self.form.fields[name].clean(good)
 

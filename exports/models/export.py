@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from exports import columns as csv_columns
 from exports.rows import rows_of
-from tasks.models import TaskStatus
+from tasks.models import BackgroundTask, TaskStatus
 from tickets.filters import TicketFilter, pairs
 from tickets.models import Team
 
@@ -203,3 +203,7 @@ class Export(Progressing, StoredFile, models.Model):
         if retried:
             exports.refuse_more_of(self.requester, besides=1)
         return retried
+
+    def discard(self, by) -> bool:
+        """Let the file of a completed export expire now. True if this call did it."""
+        return BackgroundTask.objects.filter(pk=self.pk, owner=by).expire() == 1

@@ -98,12 +98,14 @@ class Limited(models.QuerySet):
         allowed = filesizeformat(settings.TEAMDESK_EXPORT_MAX_BYTES_PER_PERSON)
         first = self._stored_of(person).order_by("task__expires_at").first()
         if first is None or first.task.expires_at is None:
-            text = _("Your files take all of the %(size)s that they may. Ask an administrator.")
-            return text % {"size": allowed}
+            return _(
+                "Your files take all of the %(size)s that they may. Delete one that you need no"
+                " more."
+            ) % {"size": allowed}
         when = date_format(localtime(first.task.expires_at), "DATETIME_FORMAT")
         return _(
-            "Your files take all of the %(size)s that they may. The first of them expires on"
-            " %(when)s; export again then."
+            "Your files take all of the %(size)s that they may. Delete one that you need no more,"
+            " or export again when the first of them has expired, on %(when)s."
         ) % {"size": allowed, "when": when}
 
 
@@ -118,8 +120,8 @@ def too_many_rows() -> str:
 def too_many_bytes() -> str:
     allowed = filesizeformat(settings.TEAMDESK_EXPORT_MAX_BYTES_PER_PERSON)
     return _(
-        "With this file yours would take more than the %(size)s that they may. Choose fewer columns"
-        " or narrow the filters, or wait until older files have expired."
+        "With this file yours would take more than the %(size)s that they may. Choose fewer"
+        " columns, narrow the filters, or delete older files."
     ) % {"size": allowed}
 
 

@@ -192,6 +192,12 @@ class BackgroundTaskQuerySet(Prunable, models.QuerySet):
         )
         return len(jobs)
 
+    def expire(self) -> int:
+        """End the time of results that have not expired yet. Returns how many of these tasks it
+        was; the purge removes what is stored once its grace for downloads is over."""
+        kept = self.filter(status=TaskStatus.COMPLETED).exclude(expires_at__lte=Now())
+        return kept.update(expires_at=Now())
+
 
 @functools.lru_cache(maxsize=1)
 def _first_of_each(model, recheck_seconds: float) -> tuple[str, list]:

@@ -218,7 +218,7 @@ def test_a_full_store_refuses_until_the_first_file_expires(browser, alice, run):
     answer = browser.post(URL, headers=JSON)
     assert answer.status_code == 429
     assert f"{when:%Y}" in answer.json()["error"]
-    assert BackgroundTask.objects.live().count() == 0
+    assert Export.objects.count() == 1
 
 
 def test_expired_files_and_other_peoples_do_not_count(alice, bob, run):
@@ -242,7 +242,7 @@ def test_a_file_that_grows_beyond_what_is_left_fails_and_leaves_nothing(
     export = run(export)
     assert (export.task.status, export.task.attempt) == (TaskStatus.FAILED, 1)
     assert "would take more than the 2.0\xa0KB" in export.error
-    assert "Choose fewer columns or narrow the filters" in export.error
+    assert "Choose fewer columns, narrow the filters, or delete older files." in export.error
     assert (export.size, export.execution_id) == (None, None)
     assert Notification.objects.filter(url=f"/exports/{export.pk}/").count() == 0
 
