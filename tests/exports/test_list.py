@@ -69,6 +69,14 @@ def test_it_looks_again_by_itself_while_anything_is_under_way(browser, alice, su
     assert address not in browser.get(URL).content.decode()
 
 
+def test_it_shows_why_one_failed(browser, alice, support, run):
+    export = asked(alice)
+    support.memberships.filter(user=alice).delete()
+    Export.objects.filter(pk=export.pk).update(filters={"team": [str(support.pk)]})
+    run(export)
+    assert "The filters do not fit any more: Team:" in browser.get(URL).content.decode()
+
+
 def test_it_has_pages(browser, alice, support, monkeypatch):
     monkeypatch.setattr(views, "PER_PAGE", 2)
     exports = [asked(alice) for _ in range(3)]
