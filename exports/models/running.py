@@ -1,6 +1,7 @@
 """What happens when a scheduled export's time has come."""
 
 import uuid
+from http import HTTPStatus
 from zoneinfo import ZoneInfo
 
 from django.core.exceptions import ValidationError
@@ -15,6 +16,7 @@ from tickets.filters import TicketFilter
 from tickets.models import Notification, NotificationKind, Team
 
 from .export import Export
+from .limiting import LimitReached
 
 SCHEDULED_EXPORT = "SCHEDULED_EXPORT"
 
@@ -49,6 +51,7 @@ class Running:
 
         Raises:
             ValidationError: why not.
+            LimitReached: what to do instead.
             ScheduledExport.DoesNotExist: it was deleted meanwhile.
         """
         self._lock()
@@ -58,13 +61,16 @@ class Running:
         self.save(update_fields=["last_export"])
         return self.last_export
 
-    def run(self, revision: int) -> Export | None:
+    def run(self, revision: int, *, may_wait: bool = False) -> Export | None:
         """Its time has come: ask for the export and have the next time's task made. The caller
         holds the row's lock, and its transaction is that of the task.
 
         Nothing happens when the row is not at ``revision`` any more: it ran, or was changed or
         paused. Late by several times it still makes one export. Where there is a reason not to
         run, it is paused instead and its owner told. Returns the export, if this call made one.
+
+        Raises:
+            LimitReached: one that ends by itself, if it ``may_wait`` for that.
         """
         if revision != self.revision:
             return None
@@ -72,7 +78,11 @@ class Running:
         if not reason:
             try:
                 self.last_export = self._request()
-            except ValidationError as error:  # a limit, or columns that are no more
+            except LimitReached as limit:
+                if may_wait and limit.status == HTTPStatus.TOO_MANY_REQUESTS:
+                    raise
+                reason = str(limit)
+            except ValidationError as error:  # columns that are no more
                 reason = " ".join(error.messages)
         if reason:
             self._stop(reason)
@@ -86,8 +96,8 @@ class Running:
         return self.last_export
 
     def _request(self, key: uuid.UUID | None = None) -> Export:
-        """Raises ValidationError."""
-        with translation.override(self.language):
+        """Raises ValidationError or LimitReached."""
+        with translation.override(self.owner.language or self.language):
             return Export.objects.request(
                 self.owner,
                 self.filters,

@@ -14,15 +14,15 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from exports.access import own_schedule_or_404
-from exports.models import RowKind, ScheduledExport
+from exports.forms import ExportForm
+from exports.models import LimitReached, RowKind, ScheduledExport
+from exports.parameters import OF_THE_PAGE
 from exports.schedules.forms import OnceForm, ScheduleForm, file_in, row_kind_in, values_of
 from tickets.access import posted_by_person
 from tickets.filters import TicketFilter, pairs
 from tickets.models.user import time_zones
 from tickets.views.once import new_submission, once
 
-# Of the new export's form, and nothing of the export.
-_OF_THE_PAGE = ("csrfmiddlewaretoken", "key", "announced_rows", "shown_kind", "selected", "repeat")
 PER_PAGE = 50
 NAME_LIMIT = 100
 
@@ -43,10 +43,9 @@ def schedule_new(request: HttpRequest) -> HttpResponse:
     that page's form: what it has chosen may be too long for an address."""
     given = request.POST if request.method == "POST" else request.GET
     filters = TicketFilter(given, request.user)
-    initial = {"name": _name_of(filters), "zone": request.user.zone.key} | file_in(
-        given, request.user
-    )
-    form = _form(request, row_kind_in(given), initial)
+    offered = _offered(request, given)
+    initial = {"name": _name_of(filters), "zone": request.user.zone.key} | offered
+    form = _form(request, offered["row_kind"], initial)
     if form.is_bound and form.is_valid():
 
         def schedule() -> int:
@@ -109,6 +108,9 @@ def schedule_verb(request: HttpRequest, pk: int, verb: str) -> HttpResponse:
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
         return redirect("export_schedule_list")
+    except LimitReached as limit:
+        messages.error(request, str(limit))
+        return redirect("export_schedule_list")
     except ScheduledExport.DoesNotExist as error:
         raise Http404 from error
 
@@ -165,14 +167,23 @@ def _form_page(request, name: str, form, filters: TicketFilter, page: dict) -> H
     return render(request, f"exports/schedules/{name}.html", page, status=status)
 
 
+def _offered(request, given: QueryDict) -> dict:
+    """What the page of a new export would offer: what is asked for, or was chosen last."""
+    languages = request.headers.get("Accept-Language", "")
+    offered = QueryDict(mutable=True)
+    for name, value in ExportForm.offered_to(request.user, given, languages).initial.items():
+        offered.setlist(name, value if isinstance(value, list) else [value])
+    return file_in(offered, request.user)
+
+
 def _whole_choices(given: QueryDict, form: ScheduleForm) -> list[tuple[str, str]]:
     """Names and values of those that say something of the export; with columns in any case, so that
     they also say something of all tickets."""
     choices = given.copy()
-    for name in _OF_THE_PAGE:
+    for name in (*OF_THE_PAGE, "repeat"):
         choices.pop(name, None)
     keys = [key for key in choices.getlist("columns") if key]
-    choices.setlist("columns", keys or form.fields["columns"].initial)
+    choices.setlist("columns", keys or form.initial["columns"])
     return [(name, value) for name, values in choices.lists() for value in values]
 
 

@@ -1,9 +1,14 @@
 """It is paused when its owner may not have it any more, and its owner told once."""
 
+from datetime import timedelta
+
 import pytest
 from django.core.exceptions import ValidationError
+from django.db.models.functions import Now
 
 from exports.models import Export
+from exports.schedules.jobs import MOST_ATTEMPTS, WAIT
+from tasks.models import BackgroundTask
 from tasks.worker import run_job
 from tests.exports.conftest import records_of
 from tests.exports.schedules.conftest import (
@@ -81,13 +86,52 @@ def test_columns_that_are_no_more_pause_it(scheduled):
     assert is_paused(run_due(scheduled), "There is no column “mood”")
 
 
-def test_a_limit_that_refuses_it_pauses_it(scheduled, monkeypatch):
-    def refuse(self, *args, **kwargs):
-        raise ValidationError("You have too many exports. Wait for one to end.")
-
-    monkeypatch.setattr(type(Export.objects.all()), "request", refuse)
-    assert is_paused(run_due(scheduled), "You have too many exports. Wait for one to end.")
+def test_a_file_of_too_many_rows_pauses_it(scheduled, settings, ticket):
+    ticket("Fire"), ticket("Flood")
+    settings.TEAMDESK_EXPORT_MAX_ROWS = 1
+    assert is_paused(run_due(scheduled), "A file may have 1 rows")
     assert Notification.objects.get().kind == "export_paused"
+
+
+@pytest.fixture
+def at_the_limit(settings, alice, scheduled):
+    """alice has as many exports under way as she may. Her schedule's time has come."""
+    settings.TEAMDESK_EXPORTS_PER_PERSON = 1
+    under_way = Export.objects.request(alice, {"q": "other"})
+    return under_way, its_time_comes(scheduled)
+
+
+def test_a_limit_that_ends_by_itself_is_waited_for(scheduled, alice, at_the_limit):
+    under_way, task = at_the_limit
+    assert run_job(task.pk, 0) == "WAITING"
+    task.refresh_from_db()
+    assert "1 export under way" in task.last_error
+    assert task.run_at - task.updated_at > WAIT - timedelta(seconds=1)
+    assert not reread(scheduled).is_paused and not Notification.objects.exists()
+    under_way.cancel(by=alice)
+    BackgroundTask.objects.filter(pk=task.pk).update(run_at=Now())
+    assert run_job(task.pk, 0) == "COMPLETED"
+    assert reread(scheduled).last_export == exports().last() != under_way
+    assert len(waiting()) == 1
+
+
+def test_a_limit_that_does_not_end_pauses_it_after_an_hour(scheduled, at_the_limit):
+    _under_way, task = at_the_limit
+    BackgroundTask.objects.filter(pk=task.pk).update(
+        attempt=MOST_ATTEMPTS - 1, max_attempts=MOST_ATTEMPTS + 6
+    )
+    assert run_job(task.pk, 0) == "COMPLETED"
+    paused = reread(scheduled)
+    assert "Wait until it has ended, or cancel it." in paused.pause_reason
+    assert (waiting(), exports().count()) == ([], 1)
+    assert Notification.objects.get().kind == "export_paused"
+
+
+def test_what_a_limit_refuses_now_is_said(client, alice, scheduled, at_the_limit):
+    client.force_login(alice)
+    answer = client.post(f"/exports/schedules/{scheduled.pk}/run/", follow=True)
+    assert "1 export under way" in answer.content.decode()
+    assert exports().count() == 1
 
 
 def test_it_is_told_once_however_often_the_message_comes(scheduled, alice, support):
