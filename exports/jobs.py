@@ -16,10 +16,11 @@ from django.utils.translation import gettext as _
 
 from exports import columns, turns
 from exports.formats import BLOCKS_OF, Block, Source
-from exports.models import Export, ExportChunk, RowKind
+from exports.models import Export, RowKind
 from exports.models.limiting import too_many_bytes, too_many_rows
 from exports.purge import unneeded_chunks
 from exports.snapshot import Snapshot
+from exports.storing import Storing
 from tasks.registry import LONG, PermanentFailure, handles
 from tickets.models import Notification, NotificationKind
 
@@ -116,19 +117,22 @@ def _store(export, lease, blocks: Iterable[Block], total: int) -> tuple[int, int
 
     Returns bytes, rows, and cells that were cut.
     """
-    size = rows = cut_cells = 0
+    rows = cut_cells = 0
     most = Export.objects.bytes_left_for(export.requester)
     shown_at = time.monotonic()
-    for data, rows, cut_cells in blocks:  # noqa: B007  the last counts are the file's
-        if data:
-            _hold_size(export, size + len(data), most)
-            ExportChunk.objects.store(export, lease.execution_id, size, data)
-            size += len(data)
-        lease.check()
-        if time.monotonic() - shown_at >= PROGRESS_SECONDS:
-            lease.progress(rows, total)
-            shown_at = time.monotonic()
-    return size, rows, cut_cells
+    with Storing(export, lease.execution_id) as storing:
+        for block in blocks:
+            rows, cut_cells = block.rows, block.cut_cells
+            if block.data:
+                _hold_size(export, storing.size + len(block.data), most)
+                storing.add(block)
+            lease.check()
+            if time.monotonic() - shown_at >= PROGRESS_SECONDS:
+                # What is stored; where a format writes nothing for a while, what it has read.
+                lease.progress(storing.rows if block.data else rows, total)
+                shown_at = time.monotonic()
+        storing.finish()
+    return storing.size, rows, cut_cells
 
 
 def _hold_size(export, size: int, most: int) -> None:

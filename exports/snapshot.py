@@ -7,6 +7,7 @@ import psycopg
 from django.db import DEFAULT_DB_ALIAS, connection
 from django.db.models import Count
 
+from exports.copying import rows_of
 from tasks import patience
 
 ROWS_AT_ONCE = 100  # taken from the connection, where rows come as Python's types
@@ -82,7 +83,7 @@ class Snapshot:
         # The driver's own cursor: Django's wrapper, in debug mode, knows no COPY with parameters.
         with self._connection.wrap_database_errors, self._connection.connection.cursor() as cursor:
             with cursor.copy(statement, parameters) as copy:
-                yield from copy
+                yield from rows_of(copy)
 
     def _set(self, name: str, value: str) -> None:
         """Until the end of the snapshot."""
