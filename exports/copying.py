@@ -10,11 +10,10 @@ import psycopg
 from psycopg.pq import ExecStatus
 from psycopg.waiting import WAIT_R
 
-BYTES_AT_ONCE = 128 * 1024  # about so many, or one row
 
-
-def rows_of(copy: psycopg.Copy) -> Iterator[memoryview]:
-    """Each row of a COPY TO STDOUT as PostgreSQL sent it: one message, one row.
+def rows_of(copy: psycopg.Copy, at_once: int) -> Iterator[list[memoryview]]:
+    """The rows of a COPY TO STDOUT as PostgreSQL sent them, one message each, in lists of about
+    ``at_once`` bytes, or one row.
 
     Raises:
         psycopg.Error: PostgreSQL did not come to its end, or counted another number of rows.
@@ -23,17 +22,18 @@ def rows_of(copy: psycopg.Copy) -> Iterator[memoryview]:
     pgconn = connection.pgconn
     received, told = 0, None
     while told is None:
-        rows, told = connection.wait(_some_rows(pgconn))
+        rows, told = connection.wait(_some_rows(pgconn, at_once))
         received += len(rows)
-        yield from rows
+        if rows:
+            yield rows
     if received != told:
         raise psycopg.DataError(f"{received} rows arrived where PostgreSQL sent {told}.")
 
 
-def _some_rows(pgconn):
+def _some_rows(pgconn, at_once: int):
     """For ``Connection.wait``: rows, and after the last one how many PostgreSQL says it sent."""
     rows, size = [], 0
-    while size < BYTES_AT_ONCE:
+    while size < at_once:
         length, row = pgconn.get_copy_data(1)
         if length > 0:
             rows.append(row)

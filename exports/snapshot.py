@@ -49,15 +49,18 @@ class Snapshot:
             cursor.execute(sql, parameters)
             return dict(cursor.fetchall())
 
-    def csv(self, queryset, delimiter: str = ",") -> Iterator[memoryview]:
-        """One record after the other as PostgreSQL writes it, each ending in a line feed."""
+    def csv(self, queryset, delimiter: str, at_once: int) -> Iterator[list[memoryview]]:
+        """The records as PostgreSQL writes them, each ending in a line feed; together about
+        ``at_once`` bytes."""
         sql, parameters = _compiled(queryset)
         options = f"FORMAT csv, DELIMITER E'\\x{ord(delimiter):02x}'"
-        return self._copied(f"COPY ({sql}) TO STDOUT ({options})", parameters)
+        return self._copied(f"COPY ({sql}) TO STDOUT ({options})", parameters, at_once)
 
-    def json_lines(self, queryset, keys: list[str], zone: str) -> Iterator[memoryview]:
-        """One object after the other, each ending in a line feed and with the values of one row
-        under these keys. Times have the offset of ``zone``."""
+    def json_lines(
+        self, queryset, keys: list[str], zone: str, at_once: int
+    ) -> Iterator[list[memoryview]]:
+        """Objects, each ending in a line feed and with the values of one row under these keys;
+        together about ``at_once`` bytes. Times have the offset of ``zone``."""
         sql, parameters = _compiled(queryset)
         names = ", ".join(f'"{key}"' for key in keys)
         self._set("TimeZone", zone)
@@ -67,6 +70,7 @@ class Snapshot:
             f"COPY (SELECT row_to_json(line) FROM ({sql}) AS line({names}))"
             " TO STDOUT (FORMAT csv, QUOTE E'\\x01', DELIMITER E'\\x02')",
             parameters,
+            at_once,
         )
 
     def rows(self, queryset) -> Iterator[tuple]:
@@ -79,11 +83,13 @@ class Snapshot:
             statement = own.cursor().mogrify(sql, parameters)
             yield from cursor.stream(statement, binary=True, size=ROWS_AT_ONCE)
 
-    def _copied(self, statement: str, parameters: tuple) -> Iterator[memoryview]:
+    def _copied(
+        self, statement: str, parameters: tuple, at_once: int
+    ) -> Iterator[list[memoryview]]:
         # The driver's own cursor: Django's wrapper, in debug mode, knows no COPY with parameters.
         with self._connection.wrap_database_errors, self._connection.connection.cursor() as cursor:
             with cursor.copy(statement, parameters) as copy:
-                yield from rows_of(copy)
+                yield from rows_of(copy, at_once)
 
     def _set(self, name: str, value: str) -> None:
         """Until the end of the snapshot."""

@@ -12,13 +12,8 @@ from .source import Block, Source
 
 def blocks(source: Source) -> Iterator[Block]:
     values = (column.for_programs(source.zone) for column in source.columns.values())
-    pieces, waiting, rows = [], 0, 0
-    for line in source.snapshot.json_lines(source.of(values), list(source.columns), source.zone):
-        pieces.append(line)
-        waiting += len(line)
-        rows += 1
-        if waiting >= source.block_bytes:
-            yield Block(b"".join(pieces), rows)
-            pieces, waiting = [], 0
-    if pieces:
-        yield Block(b"".join(pieces), rows)
+    keys, rows = list(source.columns), 0
+    lines_of = source.snapshot.json_lines
+    for lines in lines_of(source.of(values), keys, source.zone, source.block_bytes):
+        rows += len(lines)
+        yield Block(b"".join(lines), rows)

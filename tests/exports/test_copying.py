@@ -24,32 +24,35 @@ def cursor():
 
 
 @pytest.mark.parametrize("at_once", [1, 100, 10_000, 10_000_000])
-def test_it_gives_every_row_once_and_in_order(cursor, monkeypatch, at_once):
-    monkeypatch.setattr(copying, "BYTES_AT_ONCE", at_once)
+def test_it_gives_every_row_once_and_in_order(cursor, at_once):
     with cursor.copy(TEXTS) as copy:
         wanted = [bytes(row) for row in copy]
     with cursor.copy(TEXTS) as copy:
-        assert [bytes(row) for row in rows_of(copy)] == wanted
+        lists = list(rows_of(copy, at_once))
+    assert [bytes(row) for rows in lists for row in rows] == wanted
+    # As many as are needed for that size, and no more.
+    assert all(sum(map(len, rows[:-1])) < at_once for rows in lists)
+    assert all(sum(map(len, rows)) >= at_once for rows in lists[:-1])
     assert len(wanted) == ROWS
 
 
 def test_it_gives_nothing_when_there_is_nothing(cursor):
     with cursor.copy("COPY (SELECT 1 WHERE false) TO STDOUT") as copy:
-        assert list(rows_of(copy)) == []
+        assert list(rows_of(copy, 1_000)) == []
 
 
 def test_it_says_why_postgresql_gave_up_half_way(cursor):
     came = []
     with pytest.raises(psycopg.errors.DivisionByZero):
         with cursor.copy(BROKEN) as copy:
-            came.extend(rows_of(copy))
+            came.extend(rows_of(copy, 1_000))
     assert cursor.execute("SELECT 1").fetchone() == (1,)
 
 
 def test_whoever_stops_early_has_a_usable_connection(cursor):
     with pytest.raises(KeyError):
         with cursor.copy(TEXTS) as copy:
-            next(rows_of(copy))
+            next(rows_of(copy, 1_000))
             raise KeyError
     assert cursor.execute("SELECT 1").fetchone() == (1,)
 
@@ -64,4 +67,4 @@ def test_it_refuses_another_number_of_rows_than_postgresql_sent(cursor, monkeypa
     monkeypatch.setattr(copying, "_told", one_more)
     with pytest.raises(psycopg.DataError, match="500 rows arrived where PostgreSQL sent 501"):
         with cursor.copy(TEXTS) as copy:
-            list(rows_of(copy))
+            list(rows_of(copy, 1_000))
