@@ -40,7 +40,7 @@ def said_on(page) -> str:
     ("rhythm", "words"),
     [
         ({"rhythm": "daily", "weekdays": []}, "每天 08:00"),
-        ({"weekdays": [1, 5]}, "每周的星期一, 星期五 08:00"),
+        ({"weekdays": [1, 5]}, "每周星期一, 星期五 08:00"),
         (MONTHLY | {"day_of_month": 1}, "每月 1 日 08:00"),
         (MONTHLY | {"day_of_month": 30}, "每月 30 日（没有这一天时为最后一天）08:00"),
         (MONTHLY | {"day_of_month": 31}, "每月最后一天 08:00"),
