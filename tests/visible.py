@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 SPOKEN = {"alt", "aria-label", "aria-description", "placeholder", "title"}
 # Texts that a script shows later.
-SPOKEN |= {"data-announcement", "data-failed", "data-offline"}
+SPOKEN |= {"data-announcement", "data-failed", "data-offline", "data-one", "data-many"}
 
 
 class VisibleTexts(HTMLParser):
