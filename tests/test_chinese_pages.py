@@ -66,6 +66,12 @@ def english_in(response) -> list[str]:
     ]
 
 
+def said_on(response) -> str:
+    """What the page says, which has no English word."""
+    assert english_in(response) == []
+    return " ".join(VisibleTexts(response.content.decode()).texts)
+
+
 def _without_examples(text):
     return re.sub(r"Europe/Berlin|Asia/Shanghai|T17:00", "", text)
 

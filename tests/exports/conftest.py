@@ -22,6 +22,15 @@ def _own_language():
 
 
 @pytest.fixture
+def chinese(client, alice):
+    """alice's browser, who chose Chinese."""
+    alice.language = "zh-hans"
+    alice.save()
+    client.force_login(alice)
+    return client
+
+
+@pytest.fixture
 def ticket(transactional_db, alice, support):
     """``ticket("subject", **fields)``: stored as it is, without the verbs' events and reminders."""
 

@@ -7,8 +7,7 @@ from django.db.models.functions import Now
 
 from exports.models import ScheduledExport
 from tests.exports.schedules.conftest import form, run_due, schedule
-from tests.test_chinese_pages import WORD, english_in
-from tests.visible import VisibleTexts
+from tests.test_chinese_pages import WORD, english_in, said_on
 from tickets.models import MailDelivery
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -17,23 +16,8 @@ MONTHLY = {"rhythm": "monthly", "weekdays": []}
 
 
 @pytest.fixture
-def chinese(client, alice):
-    """alice's browser, who chose Chinese."""
-    alice.language = "zh-hans"
-    alice.save()
-    client.force_login(alice)
-    return client
-
-
-@pytest.fixture
 def weekly(chinese, alice):
     return schedule(alice, name="每周报表")
-
-
-def said_on(page) -> str:
-    """What a page without an English word says."""
-    assert english_in(page) == []
-    return " ".join(VisibleTexts(page.content.decode()).texts)
 
 
 @pytest.mark.parametrize(
