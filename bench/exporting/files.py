@@ -48,6 +48,9 @@ def _ours(name: str, file_format: str, **more) -> FileArm:
 
 ARMS = (
     _ours(OURS, "csv"),
+    _ours(OURS, "xlsx", is_slow=True, is_workbook=True),
+    _ours(GZIP, "csv.gz", is_slow=True),
+    _ours(JSON_LINES, "jsonl", is_slow=True),
     FileArm(COPY, "copy"),
     FileArm(LIBPQ, "libpq"),
     FileArm(CSV, "rows_through_csv"),
@@ -58,11 +61,11 @@ ARMS = (
 
 def chosen(names: str | None) -> list[FileArm]:
     """Raises SystemExit for a name that no arm has."""
-    known = {arm.name: arm for arm in ARMS}
-    wanted = names.split(",") if names else list(known)
-    if strange := set(wanted) - set(known):
+    known = {arm.name for arm in ARMS}
+    wanted = set(names.split(",")) if names else known
+    if strange := wanted - known:
         raise SystemExit(f"No such arm: {', '.join(sorted(strange))}; there are {', '.join(known)}")
-    return [known[name] for name in wanted]
+    return [arm for arm in ARMS if arm.name in wanted]
 
 
 def seconds(tickets: int, is_workbook: bool = False) -> str:
@@ -109,7 +112,8 @@ def _account(desk: Helpdesk, arm: FileArm, book: Book, done: dict, found: dict) 
     """The file has every ticket once, and is what the ledger says of it."""
     if (found["rows"], found["bytes"]) != (done["rows"], done["bytes"]) or found["strange"]:
         raise ArmFailed(f"{arm.name}: the ledger says {done}, the file has {found}")
-    book.add(arm.name, "bytes a row", "B", done["bytes"] / max(done["rows"], 1))
+    name = "XLSX" if arm.is_workbook else arm.name
+    book.add(name, "bytes a row", "B", done["bytes"] / max(done["rows"], 1))
     book.add(arm.name, "lost", "rows", found["lacks"])
     book.add(arm.name, "doubled", "rows", found["doubled"])
 
