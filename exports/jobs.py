@@ -117,7 +117,7 @@ def _store(export, lease, blocks: Iterable[Block], total: int) -> tuple[int, int
 
     Returns bytes, rows, and cells that were cut.
     """
-    rows = cut_cells = 0
+    rows = cut_cells = done = 0
     most = Export.objects.bytes_left_for(export.requester)
     shown_at = time.monotonic()
     with Storing(export, lease.execution_id) as storing:
@@ -128,8 +128,10 @@ def _store(export, lease, blocks: Iterable[Block], total: int) -> tuple[int, int
                 storing.add(block)
             lease.check()
             if time.monotonic() - shown_at >= PROGRESS_SECONDS:
-                # What is stored; where a format writes nothing for a while, what it has read.
-                lease.progress(storing.rows if block.data else rows, total)
+                # What is stored; where a format writes nothing for a while, what it has read. Never
+                # back: a workbook is stored when all of it has been read.
+                done = max(done, storing.rows if block.data else rows)
+                lease.progress(done, total)
                 shown_at = time.monotonic()
         storing.finish()
     return storing.size, rows, cut_cells

@@ -251,12 +251,12 @@ def test_it_speaks_the_requesters_language(alice, ticket, run, monkeypatch):
 
 def test_it_spans_chunks_without_a_seam(alice, ticket, run, monkeypatch):
     monkeypatch.setattr("exports.jobs.CHUNK_BYTES", 300)
-    for number in range(50):
+    for number in range(200):
         ticket(f"Ticket {number}", description="ü\n" * 20)
     export = run(asked(alice, ["subject", "description"]))
     assert export.chunks.count() > 10
     assert export.size == len(content_of(export))
     assert content_of(export).count(b"\xef\xbb\xbf") == 1
     assert [record["subject"] for record in records_of(export)] == [
-        f"Ticket {number}" for number in range(50)
+        f"Ticket {number}" for number in range(200)
     ]
