@@ -122,7 +122,7 @@ def test_a_recovery_that_was_committed_without_an_answer_costs_nothing_more(
     assert [one.pk for one in expired] == [task.pk]
     distant.do(connection.ensure_connection)
     postgres_proxy.cut_at_the_answer_to(b"COMMIT")
-    distant.do(recovery.recover, expired[0])
+    distant.do(recovery.recover_together, expired)
     after = reread(task)
     assert (after.status, after.attempt) == (TaskStatus.WAITING, 1)
     assert run_job(task.pk, 0) == TaskStatus.COMPLETED
