@@ -147,7 +147,8 @@ def test_a_renewal_that_comes_a_moment_too_late_is_refused(lease, actor, reread,
     """The other order: recovery has written and not committed when the renewal arrives."""
     dispatcher, worker = actor("dispatcher"), actor("worker")
     dispatcher.begin()
-    assert dispatcher.do(recovery.recover, reread(lease.task)) == TaskStatus.WAITING
+    recovered = dispatcher.do(recovery.recover_together, [reread(lease.task)])
+    assert recovered == {lease.task.pk: TaskStatus.WAITING}
     renewal = worker.start(lease.renew)
     worker.wait_until_blocked()
     dispatcher.commit()

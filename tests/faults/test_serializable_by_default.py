@@ -105,7 +105,9 @@ def test_a_renewal_that_met_a_recovery_is_refused_and_not_an_error(task, actor, 
     time_passes(121)
     dispatcher, worker = actor("dispatcher"), actor("worker")
     dispatcher.begin()
-    assert dispatcher.do(recovery.recover, BackgroundTask.objects.get()) == TaskStatus.WAITING
+    task = BackgroundTask.objects.get()
+    recovered = dispatcher.do(recovery.recover_together, [task])
+    assert recovered == {task.pk: TaskStatus.WAITING}
     renewal = worker.start(lease.renew)
     worker.wait_until_blocked()
     dispatcher.commit()
