@@ -6,6 +6,8 @@ from contextlib import contextmanager, suppress
 
 from django.db import DatabaseError, connection
 
+from tasks.errors import describe
+
 logger = logging.getLogger(__name__)
 
 ROUND_LOCK = 0x7EA3DE5C  # any number that no other advisory lock of this database uses
@@ -53,7 +55,8 @@ class RoundLock:
         if self._connection is not None:
             try:
                 return self._try()
-            except DatabaseError:  # PostgreSQL was restarted, or ended what stood still
+            except DatabaseError as error:  # PostgreSQL was restarted, or ended what stood still
+                logger.warning("The lock's connection is replaced: %s", describe(error))
                 self.close()
         self._connection = connection.copy()
         self._connection.set_autocommit(False)
