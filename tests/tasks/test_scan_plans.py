@@ -70,9 +70,10 @@ def large_ledger(alice):
     _copies(one, EXPIRED, updated_at=f"{ago} '1 hour'", **held)
     _execute(
         "INSERT INTO exports_export (task_id, requester_id, filters, filters_shown, columns,"
-        " time_zone, filters_zone, language, row_kind, file_format, delimiter, team_ids)"
+        " time_zone, filters_zone, language, row_kind, file_format, delimiter, team_ids,"
+        " cut_cells)"
         f" SELECT id, {alice.pk}, '{{}}', '[]', '{{id}}', 'UTC', 'UTC', 'en', 'tickets', 'csv',"
-        " ',', '{}'"
+        " ',', '{}', 0"
         " FROM tasks_backgroundtask WHERE status = 'COMPLETED' ORDER BY id LIMIT 5000"
     )
     _execute(
