@@ -46,7 +46,10 @@ def arguments(given: list[str]) -> argparse.Namespace:
 def main(given: list[str]) -> int:
     options = arguments(given)
     missing = [name for module, name in NEEDED.items() if not importlib.util.find_spec(module)]
-    if missing and options.arms != "ours":
+    if options.arms:  # a peer's package begins its arm's name
+        arms = options.arms.split(",")
+        missing = [name for name in missing if any(arm.startswith(name) for arm in arms)]
+    if missing:
         sys.stderr.write(f"Missing: {', '.join(missing)}. pip install -r bench/requirements.txt\n")
         return 2
     from bench.exporting.report import show
