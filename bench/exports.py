@@ -10,7 +10,6 @@ row or had one twice, 2 when something is missing. ``--help`` names the other op
 
 import argparse
 import importlib.util
-import signal
 import sys
 import time
 from pathlib import Path
@@ -101,13 +100,9 @@ def say(text: str) -> None:
     sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
 
 
-def leave(number: int, frame) -> None:
-    signal.signal(number, signal.SIG_IGN)  # once: a second one would cut the cleaning up short
-    sys.exit(128 + number)
-
-
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parent.parent)  # instead of bench/ itself
-    # SIGTERM by itself would leave servers and workers behind.
-    signal.signal(signal.SIGTERM, leave)
+    from bench.processes import leave_cleanly
+
+    leave_cleanly()
     sys.exit(main(sys.argv[1:]))

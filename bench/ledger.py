@@ -9,7 +9,6 @@ doubled work, 2 when something is missing. ``--help`` names the other options.
 
 import argparse
 import importlib.util
-import signal
 import sys
 from pathlib import Path
 
@@ -73,13 +72,9 @@ def main(given: list[str]) -> int:
     return 2 if book.failures else 0
 
 
-def leave(number: int, frame) -> None:
-    signal.signal(number, signal.SIG_IGN)  # once: a second one would cut the cleaning up short
-    sys.exit(128 + number)
-
-
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parent.parent)  # instead of bench/ itself
-    # SIGTERM by itself would leave servers and workers behind.
-    signal.signal(signal.SIGTERM, leave)
+    from bench.processes import leave_cleanly
+
+    leave_cleanly()
     sys.exit(main(sys.argv[1:]))

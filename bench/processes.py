@@ -16,6 +16,16 @@ class ArmFailed(Exception):
     """A process of an arm ended or did not get ready; the message has the end of its log."""
 
 
+def leave_cleanly() -> None:
+    """SIGTERM by itself would leave servers and workers behind."""
+
+    def leave(number: int, frame) -> None:
+        signal.signal(number, signal.SIG_IGN)  # once: a second would cut the cleaning up short
+        sys.exit(128 + number)
+
+    signal.signal(signal.SIGTERM, leave)
+
+
 class Answering:
     """Runs ``python -m module``, whose main calls ``answer``; both sides speak lines of JSON."""
 

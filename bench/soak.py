@@ -15,7 +15,6 @@ All kinds get fifty attempts a second apart (bench/soaking/apps.py): kills alone
 import argparse
 import contextlib
 import logging
-import signal
 import sys
 import threading
 import time
@@ -24,14 +23,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.measuring import Book
+from bench.processes import leave_cleanly
 from bench.soaking.mails import MailServer
 from bench.soaking.stage import LEASE_SECONDS, Stage
 
 
 def main() -> int:
     options = _options()
-    # A run that is cancelled ends what it started.
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    leave_cleanly()
     print(f"seed {options.seed}, {options.minutes:g} minutes", flush=True)
     mails = MailServer(f"mails-{options.seed}")
     stage, breaches = Stage(mails.port), ["it did not come to an end"]
