@@ -7,17 +7,20 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from exports.models import Export, ScheduledExport
-from tasks.admin import CappedPaginator, Forgiving, ReadOnly
+from tasks.admin import BigTable, ReadOnly
+
+
+class InWords:
+    """Admin of what has filters, which it shows in words."""
+
+    @admin.display(description=_("filters in words"))
+    def words(self, row):
+        return " · ".join(f"{label}: {value}" for label, value in row.filters_shown)
 
 
 @admin.register(Export)
-class ExportAdmin(Forgiving, ReadOnly, admin.ModelAdmin):
-    paginator = CappedPaginator
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
-    list_max_show_all = 0
+class ExportAdmin(InWords, BigTable, ReadOnly, admin.ModelAdmin):
     list_select_related = ["task", "requester"]
-    change_list_template = "admin/big_change_list.html"
     list_display = ["task_id", "requester", "words", "state", "rows", "bytes", "created_at"]
     list_filter = ["created_at"]
     search_fields = ["requester__username"]
@@ -45,10 +48,6 @@ class ExportAdmin(Forgiving, ReadOnly, admin.ModelAdmin):
     ]
     readonly_fields = ["words", "state", "bytes", "expires"]
 
-    @admin.display(description=_("filters in words"))
-    def words(self, export):
-        return " · ".join(f"{label}: {value}" for label, value in export.filters_shown)
-
     @admin.display(description=_("task"))
     def state(self, export):
         url = reverse("admin:tasks_backgroundtask_change", args=[export.pk])
@@ -64,13 +63,8 @@ class ExportAdmin(Forgiving, ReadOnly, admin.ModelAdmin):
 
 
 @admin.register(ScheduledExport)
-class ScheduledExportAdmin(Forgiving, ReadOnly, admin.ModelAdmin):
-    paginator = CappedPaginator
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
-    list_max_show_all = 0
+class ScheduledExportAdmin(InWords, BigTable, ReadOnly, admin.ModelAdmin):
     list_select_related = ["owner", "last_export"]
-    change_list_template = "admin/big_change_list.html"
     list_display = ["name", "owner", "words", "when", "next_run_at", "paused_at", "last_export"]
     list_filter = ["rhythm", ("paused_at", admin.EmptyFieldListFilter)]
     search_fields = ["name", "owner__username"]
@@ -97,10 +91,6 @@ class ScheduledExportAdmin(Forgiving, ReadOnly, admin.ModelAdmin):
         "created_at",
     ]
     readonly_fields = ["words", "when"]
-
-    @admin.display(description=_("filters in words"))
-    def words(self, scheduled):
-        return " · ".join(f"{label}: {value}" for label, value in scheduled.filters_shown)
 
     @admin.display(description=_("how often"))
     def when(self, scheduled):

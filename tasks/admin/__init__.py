@@ -1,11 +1,11 @@
 from .chores import ChoreAdmin
 from .dispatcher import DispatcherStatusAdmin
 from .ledger import BackgroundTaskAdmin
-from .rows import CappedPaginator, Forgiving, Outcome, ReadOnly, each_row
+from .rows import BigTable, Forgiving, Outcome, ReadOnly, each_row
 
 __all__ = [
     "BackgroundTaskAdmin",
-    "CappedPaginator",
+    "BigTable",
     "ChoreAdmin",
     "DispatcherStatusAdmin",
     "Forgiving",

@@ -23,24 +23,20 @@ from . import verbs
 from .attempts import AttemptInline
 from .dispatcher import last_round
 from .filters import ConcernFilter, KindFilter
-from .rows import CappedPaginator, Forgiving, ReadOnly, each_row
+from .rows import BigTable, ReadOnly, each_row
 from .text import NOTHING, preformatted, to_the_second
 
 VERBS = ("retry", "cancel")
 
 
 @admin.register(BackgroundTask)
-class BackgroundTaskAdmin(Forgiving, ReadOnly, admin.ModelAdmin):
+class BackgroundTaskAdmin(BigTable, ReadOnly, admin.ModelAdmin):
     """Retry and cancel need ``tasks.change_backgroundtask``; nothing else can be changed."""
 
     # The table grows for ever: no exact count, no facets, no date hierarchy (it looks for the
     # oldest and newest of an unindexed column), no choice lists taken from the rows.
-    paginator = CappedPaginator
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
     list_select_related = ["owner"]
     list_per_page = 50
-    list_max_show_all = 0
     ordering = ["-id"]
     sortable_by = ["id"]
     list_display = [

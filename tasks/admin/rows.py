@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 
 from django.contrib import messages
+from django.contrib.admin import ShowFacets
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
@@ -62,6 +63,16 @@ class CappedPaginator(Paginator):
     @property
     def is_capped(self) -> bool:
         return self.count > COUNT_LIMIT
+
+
+class BigTable(Forgiving):
+    """Admin of a table that may have millions of rows: no page counts or lists all of them."""
+
+    paginator = CappedPaginator
+    show_full_result_count = False
+    show_facets = ShowFacets.NEVER
+    list_max_show_all = 0
+    change_list_template = "admin/big_change_list.html"
 
 
 def each_row(model_admin, request, rows, act: Callable[..., Outcome]) -> None:

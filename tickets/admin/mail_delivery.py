@@ -6,22 +6,17 @@ from django.utils.html import format_html
 from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy
 
-from tasks.admin import CappedPaginator, Forgiving, ReadOnly, each_row, verbs
+from tasks.admin import BigTable, ReadOnly, each_row, verbs
 from tickets.models import MailDelivery
 
 NOTHING = "-"
 
 
 @admin.register(MailDelivery)
-class MailDeliveryAdmin(Forgiving, ReadOnly, admin.ModelAdmin):
+class MailDeliveryAdmin(BigTable, ReadOnly, admin.ModelAdmin):
     """Retry is the ledger's, and needs ``tasks.change_backgroundtask`` as there."""
 
-    paginator = CappedPaginator
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
-    list_max_show_all = 0
     list_select_related = ["recipient", "task"]
-    change_list_template = "admin/big_change_list.html"
     list_display = [
         "id", "recipient", "address", "kind", "ticket_link", "status", "short_reason", "task_link",
         "created_at", "sent_at",

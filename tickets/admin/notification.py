@@ -5,7 +5,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
-from tasks.admin import CappedPaginator, Forgiving, ReadOnly
+from tasks.admin import BigTable, ReadOnly
 from tickets.models import Notification
 
 
@@ -23,13 +23,8 @@ class UnreadFilter(admin.SimpleListFilter):
 
 
 @admin.register(Notification)
-class NotificationAdmin(Forgiving, ReadOnly, admin.ModelAdmin):
-    paginator = CappedPaginator
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
-    list_max_show_all = 0
+class NotificationAdmin(BigTable, ReadOnly, admin.ModelAdmin):
     list_select_related = ["user"]
-    change_list_template = "admin/big_change_list.html"
     list_display = ["id", "user", "kind", "text", "ticket_link", "created_at", "read_at"]
     list_filter = ["kind", UnreadFilter, "created_at"]
     search_fields = ["user__username", "cause"]

@@ -12,7 +12,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tasks.admin import CappedPaginator, Forgiving, Outcome, ReadOnly, each_row
+from tasks.admin import BigTable, Outcome, ReadOnly, each_row
 from tickets.models import Comment, Team, Ticket, TicketEvent, TicketPriority
 
 from .choosing import Autocompleting
@@ -134,17 +134,13 @@ def _set_priority(priority: TicketPriority):
 
 
 @admin.register(Ticket)
-class TicketAdmin(Forgiving, Autocompleting, admin.ModelAdmin):
+class TicketAdmin(BigTable, Autocompleting, admin.ModelAdmin):
     """Every change goes through the verbs and so into the history.
 
     Tickets are closed, not deleted: history, comments and notifications would go with them.
     """
 
     form = TicketForm
-    paginator = CappedPaginator
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
-    list_max_show_all = 0
     list_per_page = 50
     list_select_related = ["team", "assignee"]
     change_list_template = "admin/tickets/ticket/change_list.html"
