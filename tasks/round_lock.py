@@ -4,7 +4,7 @@ import logging
 import time
 from contextlib import contextmanager, suppress
 
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 
 from tasks.errors import describe
 
@@ -47,7 +47,7 @@ class RoundLock:
 
     def close(self) -> None:
         if self._connection is not None:
-            with suppress(DatabaseError):
+            with suppress(Error):
                 self._connection.close()
             self._connection = None
 
@@ -55,7 +55,7 @@ class RoundLock:
         if self._connection is not None:
             try:
                 return self._try()
-            except DatabaseError as error:  # PostgreSQL was restarted, or ended what stood still
+            except Error as error:  # PostgreSQL was restarted, or ended what stood still
                 logger.warning("The lock's connection is replaced: %s", describe(error))
                 self.close()
         self._connection = connection.copy()
@@ -73,7 +73,7 @@ class RoundLock:
             return
         try:
             self._connection.rollback()
-        except DatabaseError:
+        except Error:
             logger.warning("The round outlived its lock; its writes were guarded all the same")
             self.close()
 
