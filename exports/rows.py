@@ -11,7 +11,7 @@ from exports.models.choices import RowKind
 
 def rows_of(tickets: QuerySet, row_kind: str) -> QuerySet:
     """The rows of that kind for these tickets, in the order of the tickets and then of the ticket's
-    page. Its ``count()`` is the number of rows, its ``values_list()`` takes ``columns.cells()``.
+    page. Its ``count()`` is the number of rows, its ``values_list()`` takes the columns' cells.
 
     A ticket without a comment has one row all the same, so that no ticket is missing from its
     conversation; one without an event has no row of history.

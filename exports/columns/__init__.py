@@ -2,7 +2,6 @@
 that makes each cell."""
 
 from django.core.exceptions import ValidationError
-from django.db.models import Expression
 from django.utils.translation import gettext as _
 
 from exports.models.choices import RowKind
@@ -10,7 +9,7 @@ from exports.models.choices import RowKind
 from . import conversation, history, tickets
 from .column import Column, Kind
 
-__all__ = ["COLUMNS", "COLUMNS_OF", "Column", "Kind", "cells", "chosen", "header", "selected"]
+__all__ = ["COLUMNS_OF", "Column", "Kind", "chosen", "selected"]
 
 # Each in the file's order.
 COLUMNS_OF: dict[str, dict[str, Column]] = {
@@ -18,7 +17,6 @@ COLUMNS_OF: dict[str, dict[str, Column]] = {
     RowKind.CONVERSATION: conversation.COLUMNS,
     RowKind.HISTORY: history.COLUMNS,
 }
-COLUMNS = COLUMNS_OF[RowKind.TICKETS]
 
 
 def chosen(keys: list[str] | None, row_kind: str = RowKind.TICKETS) -> list[str]:
@@ -46,16 +44,6 @@ def chosen(keys: list[str] | None, row_kind: str = RowKind.TICKETS) -> list[str]
     return [key for key in columns if key in keys]
 
 
-def header(keys: list[str], zone: str, row_kind: str = RowKind.TICKETS) -> list[str]:
-    """The first row, in the active language."""
-    return [COLUMNS_OF[row_kind][key].header(zone) for key in keys]
-
-
 def selected(keys: list[str], row_kind: str = RowKind.TICKETS) -> dict[str, Column]:
     """The columns of these keys, in their order."""
     return {key: COLUMNS_OF[row_kind][key] for key in keys}
-
-
-def cells(keys: list[str], zone: str, row_kind: str = RowKind.TICKETS) -> list[Expression]:
-    """One expression per column of a CSV file, with words in the active language."""
-    return [COLUMNS_OF[row_kind][key].cell(zone) for key in keys]

@@ -35,11 +35,6 @@ class ExportQuerySet(Requesting, models.QuerySet):
             )
         )
 
-    def count_for(self, by, filters, row_kind: str = RowKind.TICKETS) -> int:
-        """How many rows a file of that kind would have, now. Wrong parameters are ignored, as in
-        the list; days are those of the active time zone."""
-        return rows_of(TicketFilter(filters, by).queryset(), row_kind).count()
-
 
 class Export(Progressing, StoredFile, models.Model):
     """A request for a file of tickets. Its state is its task's; its id is its task's id.

@@ -14,7 +14,6 @@ from django.utils.translation import gettext_lazy
 
 from tasks.clock import database_now
 from tickets.filters import pairs
-from tickets.models import User
 
 from .choices import Delimiter, FileFormat, RowKind
 from .choosing import FILE, Choosing
@@ -56,8 +55,8 @@ class ScheduledExportQuerySet(models.QuerySet):
         Raises:
             ValidationError: a choice that cannot be, no access to any team, or too many already.
         """
-        # Two at once count one after the other. References to the person need not wait for it.
-        User.objects.select_for_update(no_key=True).get(pk=by.pk)
+        # Two at once count one after the other.
+        Export.objects.lock_person(by)
         limit = settings.TEAMDESK_SCHEDULES_PER_PERSON
         if self.of(by).count() >= limit:
             raise ValidationError(

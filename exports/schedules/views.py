@@ -24,7 +24,6 @@ from tickets.models.user import time_zones
 from tickets.views.once import new_submission, once
 
 PER_PAGE = 50
-NAME_LIMIT = 100
 
 
 @require_safe
@@ -190,4 +189,5 @@ def _whole_choices(given: QueryDict, form: ScheduleForm) -> list[tuple[str, str]
 def _name_of(filters: TicketFilter) -> str:
     """What a new one is called unless it is given a name: the filters in words."""
     words = ", ".join(str(value) for _label, value in filters.describe())
-    return capfirst(words or _("All tickets"))[:NAME_LIMIT]
+    limit = ScheduledExport._meta.get_field("name").max_length
+    return capfirst(words or _("All tickets"))[:limit]

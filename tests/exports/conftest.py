@@ -8,9 +8,12 @@ from django.db.models.functions import Now
 from django.utils import translation
 
 from exports.models import Export, ExportChunk
+from exports.rows import rows_of
+from exports.snapshot import Snapshot
 from tasks.lease import Lease
 from tasks.models import BackgroundTask
 from tasks.worker import run_job
+from tickets.filters import TicketFilter
 from tickets.models import Ticket
 
 
@@ -19,6 +22,23 @@ def _own_language():
     """A request's language stays active in its thread after it: not for the next test."""
     with translation.override("en"):
         yield
+
+
+@pytest.fixture
+def after_the_count(monkeypatch):
+    """``after_the_count(action)``: it happens when the rows are counted and none is read yet."""
+
+    def arrange(action):
+        count_by = Snapshot.count_by
+
+        def count_then_act(self, *args):
+            counted = count_by(self, *args)
+            action()
+            return counted
+
+        monkeypatch.setattr(Snapshot, "count_by", count_then_act)
+
+    return arrange
 
 
 @pytest.fixture
@@ -109,3 +129,8 @@ def aged(export, **ages):
     moments = {name: Now() + age for name, age in ages.items()}
     BackgroundTask.objects.filter(pk=export.pk).update(**moments)
     return reloaded(export)
+
+
+def rows_offered(person, filters, row_kind: str) -> int:
+    """How many rows the page of a new export says that its file would have."""
+    return rows_of(TicketFilter(filters, person).queryset(), row_kind).count()

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from exports import columns
-from exports.models import Export
+from exports.models import Export, RowKind
 from tasks.models import BackgroundTask
 from tests.exports.conftest import records_of, reloaded
 
@@ -33,7 +33,7 @@ def test_it_shows_what_would_be_exported(browser, alice, ticket):
     assert "Status: open, pending" in text
     assert "Export 2 tickets" in text
     assert 'value="Asia/Shanghai"' in text
-    assert text.count('type="checkbox"') == len(columns.COLUMNS)
+    assert text.count('type="checkbox"') == len(columns.COLUMNS_OF[RowKind.TICKETS])
 
 
 def test_it_exports_what_the_page_showed(browser, ticket, run):

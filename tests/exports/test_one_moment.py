@@ -5,7 +5,7 @@ import pytest
 from exports.models import Export, RowKind
 from exports.snapshot import Snapshot
 from tasks.models import TaskStatus
-from tests.exports.conftest import content_of, records_of, reloaded
+from tests.exports.conftest import content_of, records_of, reloaded, rows_offered
 from tickets.models import Comment, Ticket, TicketEvent
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,23 +28,6 @@ def tickets(alice, support):
         ticket.set_priority("urgent", by=alice)
         made.append(ticket)
     return made
-
-
-@pytest.fixture
-def after_the_count(monkeypatch):
-    """``after_the_count(action)``: it happens when the rows are counted and none is read yet."""
-
-    def arrange(action):
-        count_by = Snapshot.count_by
-
-        def count_then_act(self, *args):
-            counted = count_by(self, *args)
-            action()
-            return counted
-
-        monkeypatch.setattr(Snapshot, "count_by", count_then_act)
-
-    return arrange
 
 
 def asked(person, row_kind, **more):
@@ -119,7 +102,7 @@ def test_what_is_committed_before_the_count_is_all_in_the_file(
 
 @of_each_kind
 def test_the_rows_announced_and_those_written_are_both_kept(alice, bob, tickets, run, row_kind):
-    announced = Export.objects.count_for(alice, {}, row_kind)
+    announced = rows_offered(alice, {}, row_kind)
     export = asked(alice, row_kind, announced_rows=announced)
     tickets[0].comment(by=bob, body="Meanwhile")
     Ticket.objects.open(by=bob, team=tickets[0].team, subject="Meanwhile")
@@ -134,7 +117,7 @@ def test_a_file_with_other_rows_than_its_snapshot_is_not_kept(
     alice, tickets, run, monkeypatch, row_kind
 ):
     export = asked(alice, row_kind)
-    rows = Export.objects.count_for(alice, {}, row_kind)
+    rows = rows_offered(alice, {}, row_kind)
     count_by = Snapshot.count_by
 
     def one_more(self, *args):

@@ -29,23 +29,6 @@ def export(alice, ticket):
 
 
 @pytest.fixture
-def between_count_and_rows(monkeypatch):
-    """``between_count_and_rows(action)``: it happens once the rows are counted."""
-
-    def arrange(action):
-        count_by = Snapshot.count_by
-
-        def count_then_act(self, *args):
-            counted = count_by(self, *args)
-            action()
-            return counted
-
-        monkeypatch.setattr(Snapshot, "count_by", count_then_act)
-
-    return arrange
-
-
-@pytest.fixture
 def after_first_chunk(monkeypatch):
     """``after_first_chunk(action)``: many small chunks, and it happens once the first is stored."""
 
@@ -99,7 +82,7 @@ def test_it_ignores_a_second_delivery(export, run):
     assert after.chunks.count() == before.chunks.count()
 
 
-def test_it_holds_the_rows_of_one_moment(export, ticket, run, between_count_and_rows):
+def test_it_holds_the_rows_of_one_moment(export, ticket, run, after_the_count):
     """Tickets come, go and change after the count, in committed transactions."""
     ids = [str(pk) for pk in Ticket.objects.order_by("pk").values_list("pk", flat=True)]
 
@@ -108,7 +91,7 @@ def test_it_holds_the_rows_of_one_moment(export, ticket, run, between_count_and_
         Ticket.objects.filter(pk=ids[0]).delete()
         Ticket.objects.filter(pk=ids[1]).update(subject="Changed too late")
 
-    between_count_and_rows(change_everything)
+    after_the_count(change_everything)
     export = run(export)
     records = records_of(export)
     assert [record["id"] for record in records] == ids
@@ -116,15 +99,13 @@ def test_it_holds_the_rows_of_one_moment(export, ticket, run, between_count_and_
     assert export.rows == 20
 
 
-def test_it_counts_and_reads_overdue_at_one_moment(
-    alice, ticket, run, between_count_and_rows, wait_until
-):
+def test_it_counts_and_reads_overdue_at_one_moment(alice, ticket, run, after_the_count, wait_until):
     """A ticket becomes overdue between the count and the rows."""
     ticket("overdue", due_at=Now() - timedelta(hours=1))
     soon = ticket("overdue in a moment", due_at=Now() + timedelta(seconds=1))
     export = Export.objects.request(by=alice, filters={"overdue": "1"}, columns=["subject"])
     overdue = Ticket.objects.overdue().filter(pk=soon.pk)
-    between_count_and_rows(lambda: wait_until(overdue.exists, "the ticket is overdue"))
+    after_the_count(lambda: wait_until(overdue.exists, "the ticket is overdue"))
     export = run(export)
     assert export.task.status == TaskStatus.COMPLETED
     assert records_of(export) == [{"subject": "overdue"}]

@@ -5,7 +5,7 @@ import pytest
 
 from exports.models import Export, RowKind
 from tasks.models import TaskStatus
-from tests.exports.conftest import content_of, records_of, reloaded
+from tests.exports.conftest import content_of, records_of, reloaded, rows_offered
 from tickets.models import Comment, Role, Team, Ticket, TicketEvent, User
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -81,7 +81,7 @@ def test_who_is_deactivated_gets_no_file_as_no_page(client, run, alice, tickets,
     alice.is_active = False
     alice.save()
     assert client.get("/tickets/").status_code == 302
-    assert Export.objects.count_for(alice, {}, row_kind) == 0
+    assert rows_offered(alice, {}, row_kind) == 0
     export = run(export)
     assert export.task.status == TaskStatus.FAILED
     assert "not active any more" in export.error
