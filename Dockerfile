@@ -21,8 +21,7 @@ RUN DEBUG=False SECRET_KEY=build DATABASE_URL=postgresql://build@build/build \
 USER teamdesk
 EXPOSE 8000
 # /dev/shm: gunicorn's heartbeat must not wait for a disk.
-CMD ["gunicorn", "teamdesk.wsgi", "--bind=0.0.0.0:8000", "--workers=2", "--threads=4", \
-     "--graceful-timeout=20", "--worker-tmp-dir=/dev/shm", "--no-control-socket", \
-     "--logger-class=teamdesk.gunicorn.Logger"]
+CMD ["gunicorn", "teamdesk.wsgi", "--config=python:teamdesk.gunicorn", "--bind=0.0.0.0:8000", \
+     "--graceful-timeout=20", "--worker-tmp-dir=/dev/shm"]
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s \
     CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/healthz', timeout=4)"]

@@ -137,9 +137,8 @@ class Launcher:
         self.metrics.mkdir()
         web = self._process(
             "web",
-            *("-m", "gunicorn", "teamdesk.wsgi", f"--bind=fd://{fd}"),
-            *("--workers=2", "--threads=4", "--graceful-timeout=10", "--no-control-socket"),
-            "--logger-class=teamdesk.gunicorn.Logger",
+            *("-m", "gunicorn", "teamdesk.wsgi", "--config=python:teamdesk.gunicorn"),
+            *(f"--bind=fd://{fd}", "--graceful-timeout=10"),
             environment=self.counting,
             pass_fds=(fd,),
         )

@@ -118,8 +118,9 @@ class Processes:
         port = free_port()
         process = self.start(
             "web",
-            *(sys.executable, "-m", "gunicorn", "teamdesk.wsgi", "--bind", f"127.0.0.1:{port}"),
-            *("--threads", "4", *options),
+            *(sys.executable, "-m", "gunicorn", "teamdesk.wsgi"),
+            *("--config=python:teamdesk.gunicorn", "--workers=1", f"--bind=127.0.0.1:{port}"),
+            *options,
             **env,
         )
         address = f"http://127.0.0.1:{port}"

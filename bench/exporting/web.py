@@ -51,9 +51,8 @@ class Web:
     def of(cls, desk: Helpdesk):
         port = free_port()
         command = (
-            *("-m", "gunicorn", "teamdesk.wsgi", f"--bind=127.0.0.1:{port}"),
-            *("--workers=2", "--threads=4", "--graceful-timeout=10", "--no-control-socket"),
-            *("--logger-class=teamdesk.gunicorn.Logger", "--worker-tmp-dir=/dev/shm"),
+            *("-m", "gunicorn", "teamdesk.wsgi", "--config=python:teamdesk.gunicorn"),
+            *(f"--bind=127.0.0.1:{port}", "--graceful-timeout=10", "--worker-tmp-dir=/dev/shm"),
         )
         collect_static_files(desk)
         with running(desk, command) as (process,):

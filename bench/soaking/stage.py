@@ -64,8 +64,8 @@ class Stage:
             service.prepare(Log(self.logs / "services.log"))
         self.web = self._process(
             "web",
-            *("-m", "gunicorn", "teamdesk.wsgi", f"--bind=127.0.0.1:{self.port}"),
-            *("--workers=2", "--threads=4", "--graceful-timeout=5", "--no-control-socket"),
+            *("-m", "gunicorn", "teamdesk.wsgi", "--config=python:teamdesk.gunicorn"),
+            *(f"--bind=127.0.0.1:{self.port}", "--graceful-timeout=5"),
             ready="Booting worker",
         )
         # What a sleeping process of the long one had is taken over while it sleeps.

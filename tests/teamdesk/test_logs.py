@@ -81,9 +81,7 @@ def test_a_line_that_django_writes_after_all_middleware_says_it_too(written, cli
 @pytest.mark.django_db(transaction=True)
 def test_a_web_process_says_everything_once_and_in_one_form(processes, wait_until):
     """gunicorn's own lines too, and Django's, which has handlers of its own."""
-    web, address = processes.web(
-        "--logger-class=teamdesk.gunicorn.Logger", TEAMDESK_LOG_FORMAT="json", DEBUG="True"
-    )
+    web, address = processes.web(TEAMDESK_LOG_FORMAT="json", DEBUG="True")
     with contextlib.suppress(urllib.error.HTTPError):
         urllib.request.urlopen(f"{address}/readyz", timeout=20)
     wait_until(lambda: "Service Unavailable" in web.output)
