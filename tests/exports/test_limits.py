@@ -144,17 +144,6 @@ def test_a_retry_and_a_request_at_once_do_not_both_slip_under_the_limit(alice, a
     assert reloaded(cancelled).task.status == TaskStatus.CANCELLED
 
 
-def test_the_count_reads_the_index_of_exports_under_way(alice):
-    live = BackgroundTask.objects.live().filter(kind="EXPORT", owner=alice)
-    with connection.cursor() as cursor:
-        cursor.execute("SET enable_seqscan = off")
-        try:
-            plan = live.explain()
-        finally:
-            cursor.execute("RESET enable_seqscan")
-    assert "exports_live" in plan
-
-
 # Rows of a file
 
 

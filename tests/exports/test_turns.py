@@ -5,7 +5,6 @@ from collections import deque
 from datetime import timedelta
 
 import pytest
-from django.db import connection
 from django.db.models import F
 from django.db.models.functions import Now
 
@@ -232,16 +231,3 @@ def test_fifty_exports_of_many_people_none_behind_anothers_ten(
     last_of_others = max(reloaded(export).began_at for export in others)
     before = [export for export in hers if reloaded(export).began_at < last_of_others]
     assert len(before) == 1
-
-
-def test_turns_read_the_indexes_made_for_them(alice):
-    who = {"export": 1, "person": alice.pk}
-    with connection.cursor() as cursor:
-        cursor.execute("SET enable_seqscan = off")
-        try:
-            cursor.execute(f"EXPLAIN {turns._OTHERS_COME_FIRST}", who)
-            plan = "\n".join(line for (line,) in cursor.fetchall())
-        finally:
-            cursor.execute("RESET enable_seqscan")
-    assert "exports_live" in plan
-    assert "export_last_turn" in plan

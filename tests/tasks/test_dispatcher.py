@@ -391,16 +391,3 @@ def test_every_round_writes_how_it_went(notes):
     assert status.last_succeeded_at >= status.last_started_at
     assert status.last_counts["enqueued"] == 1
     assert DispatcherStatus.objects.count() == 1
-
-
-def test_the_scan_is_two_index_scans(notes):
-    """Each selection reads through the index that is named for it."""
-    for selection, index in (
-        (BackgroundTask.objects.never_dispatched(), "task_never_dispatched"),
-        (BackgroundTask.objects.other_rechecks(), "task_other_recheck"),
-    ):
-        with connection.cursor() as cursor:
-            # The table is all but empty: what else would do depends on what other tests left.
-            for other in ("seqscan", "bitmapscan", "sort"):
-                cursor.execute(f"SET LOCAL enable_{other} = off")
-        assert index in selection[:100].explain()

@@ -4,7 +4,6 @@ EXPLAIN (ANALYZE, BUFFERS) runs the very questions, on a ledger where a wrong pl
 of rows. What is read is judged, not what the planner thinks it costs and not how long it takes.
 """
 
-import json
 from datetime import timedelta
 
 import pytest
@@ -15,6 +14,7 @@ from exports.purge import unneeded_chunks
 from tasks.dispatcher import SLICE, dispatch_once
 from tasks.models import BackgroundTask, TaskStatus
 from tasks.worker import run_job
+from tests.plans import copies, execute, explained, indexes, nodes, rows_read
 
 pytestmark = pytest.mark.django_db
 
@@ -27,29 +27,13 @@ FINISHED, FAR_OFF, NEW, DUE, RUNNING, EXPIRED, STORED = 20_000, 20_000, 3_000, 6
 tasks = BackgroundTask.objects
 
 
-def _copies(of: int, rows: int, **changed: str) -> None:
-    """``rows`` copies of a task; ``changed``: SQL for columns, with ``i`` from 1 to ``rows``."""
-    columns = [field.column for field in BackgroundTask._meta.concrete_fields]
-    columns.remove("id")
-    values = [changed.get(column, f"task.{column}") for column in columns]
-    _execute(
-        f"INSERT INTO tasks_backgroundtask ({', '.join(columns)}) SELECT {', '.join(values)} "
-        f"FROM generate_series(1, {rows}) i, tasks_backgroundtask task WHERE task.id = {of}"
-    )
-
-
-def _execute(statement: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
-
-
 @pytest.fixture
 def large_ledger(alice):
     """Much that is finished, much that is far off, a little of everything that a round looks for;
     and exports of which a few have their results stored."""
     one = tasks.enqueue("NOTE").pk
     ago = "now() - i * interval"
-    _copies(
+    copies(
         one,
         FINISHED,
         status="'COMPLETED'",
@@ -57,18 +41,18 @@ def large_ledger(alice):
         dispatched_at=f"{ago} '1 hour'",
         finished_at=f"{ago} '1 hour'",
     )
-    _copies(
+    copies(
         one,
         FAR_OFF,
         run_at="now() + interval '30 days' + i * interval '1 second'",
         dispatched_at="now() - interval '1 hour' + i * interval '1 millisecond'",
     )
-    _copies(one, NEW - 1, run_at=f"{ago} '1 second'")
-    _copies(one, DUE, run_at=f"{ago} '1 second'", dispatched_at="now() - interval '5 minutes'")
+    copies(one, NEW - 1, run_at=f"{ago} '1 second'")
+    copies(one, DUE, run_at=f"{ago} '1 second'", dispatched_at="now() - interval '5 minutes'")
     held = {"status": "'RUNNING'", "execution_id": "gen_random_uuid()", "attempt": "1"}
-    _copies(one, RUNNING, updated_at="now()", **held)
-    _copies(one, EXPIRED, updated_at=f"{ago} '1 hour'", **held)
-    _execute(
+    copies(one, RUNNING, updated_at="now()", **held)
+    copies(one, EXPIRED, updated_at=f"{ago} '1 hour'", **held)
+    execute(
         "INSERT INTO exports_export (task_id, requester_id, filters, filters_shown, columns,"
         " time_zone, filters_zone, language, row_kind, file_format, delimiter, team_ids,"
         " cut_cells)"
@@ -76,13 +60,13 @@ def large_ledger(alice):
         " ',', '{}', 0"
         " FROM tasks_backgroundtask WHERE status = 'COMPLETED' ORDER BY id LIMIT 5000"
     )
-    _execute(
+    execute(
         "INSERT INTO exports_exportchunk (export_id, execution_id, first_byte, data)"
         " SELECT task_id, gen_random_uuid(), 0, 'x' FROM exports_export"
         f" ORDER BY task_id DESC LIMIT {STORED}"
     )
     for table in ("tasks_backgroundtask", "exports_export", "exports_exportchunk"):
-        _execute(f"ANALYZE {table}")
+        execute(f"ANALYZE {table}")
 
 
 # --- What is asked, and how a plan is judged ------------------------------------------------------
@@ -147,25 +131,11 @@ QUESTIONS = {
 OWN_INDEX = [name for name, (_, index, _) in QUESTIONS.items() if index.startswith("task_")]
 
 
-def explained(sql: str, analyze: bool = True) -> dict:
-    options = "ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON" if analyze else "FORMAT JSON"
-    with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN ({options}) {sql.replace('%', '%%')}", [])
-        (plan,) = cursor.fetchone()
-    return (json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"]
-
-
-def nodes(plan: dict):
-    yield plan
-    for child in plan.get("Plans", ()):
-        yield from nodes(child)
-
-
 def complaints(plan: dict, index: str, takes: int) -> list[str]:
     """What is wrong with the plan of a question that takes so many rows by this index."""
     scans = [node for node in nodes(plan) if node.get("Relation Name") == "tasks_backgroundtask"]
-    used = {node["Index Name"] for node in nodes(plan) if "Index Name" in node}
-    read = sum(_rows_read(node) for node in scans)
+    used = indexes(plan)
+    read = sum(rows_read(node) for node in scans)
     pages = sum(node["Shared Hit Blocks"] + node["Shared Read Blocks"] for node in scans)
     wrong = []
     if index not in used:
@@ -175,11 +145,6 @@ def complaints(plan: dict, index: str, takes: int) -> list[str]:
     if pages > takes * PAGES_PER_ROW + PAGES_ON_THE_WAY:
         wrong.append(f"{pages} pages are read to take {takes} rows")
     return wrong
-
-
-def _rows_read(node: dict) -> float:
-    each = ("Actual Rows", "Rows Removed by Filter", "Rows Removed by Index Recheck")
-    return node["Actual Loops"] * sum(node.get(key, 0) for key in each)
 
 
 # --- The tests ------------------------------------------------------------------------------------
@@ -195,16 +160,15 @@ def test_each_question_uses_its_index_and_reads_no_more_than_it_takes(large_ledg
 def test_what_there_is_to_do_is_found_by_the_indexes_alone(large_ledger):
     """However many rows there are, some pages of each of the three."""
     plan = explained(_captured(tasks.has_to_hand_over))
-    indexes = {node["Index Name"] for node in nodes(plan) if "Index Name" in node}
-    assert indexes == {"task_never_dispatched", "task_due_recheck", "task_other_recheck"}
-    assert sum(_rows_read(node) for node in nodes(plan) if "Index Name" in node) == 3
+    assert indexes(plan) == {"task_never_dispatched", "task_due_recheck", "task_other_recheck"}
+    assert sum(rows_read(node) for node in nodes(plan) if "Index Name" in node) == 3
     assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= 3 * PAGES_ON_THE_WAY
     assert tasks.has_to_hand_over() == (True, True, True)
 
 
 def test_nothing_to_do_is_found_by_the_indexes_alone(large_ledger):
-    _execute("UPDATE tasks_backgroundtask SET dispatched_at = now() WHERE status = 'WAITING'")
-    _execute("ANALYZE tasks_backgroundtask")
+    execute("UPDATE tasks_backgroundtask SET dispatched_at = now() WHERE status = 'WAITING'")
+    execute("ANALYZE tasks_backgroundtask")
     plan = explained(_captured(tasks.has_to_hand_over))
     assert "Seq Scan" not in {node["Node Type"] for node in nodes(plan)}
     assert tasks.has_to_hand_over() == (False, False, False)
@@ -214,7 +178,7 @@ def test_without_its_index_the_same_question_is_complained_about(large_ledger):
     for question in OWN_INDEX:
         sql, index, takes = QUESTIONS[question]
         with transaction.atomic():
-            _execute(f"DROP INDEX {index}")
+            execute(f"DROP INDEX {index}")
             wrong = complaints(explained(sql()), index, takes)
             transaction.set_rollback(True)
         assert len(wrong) >= 2, (question, wrong)  # another plan, and too much is read by it
@@ -243,13 +207,13 @@ def _whole_scans(queries) -> list[str]:
 
 def test_nothing_that_a_round_or_a_worker_asks_reads_the_whole_ledger(large_ledger, settings):
     settings.TEAMDESK_ROUND_BUDGET_SECONDS = 60
-    _execute(
+    execute(
         "INSERT INTO tasks_taskattempt (task_id, run, attempt, execution_id, worker,"
         " started_at, error, traceback, outcome, finished_at)"
         " SELECT id, 0, 1, gen_random_uuid(), '', now(), '', '', 'completed', now()"
         " FROM tasks_backgroundtask WHERE status = 'COMPLETED'"
     )
-    _execute("ANALYZE tasks_taskattempt")
+    execute("ANALYZE tasks_taskattempt")
     with CaptureQueriesContext(connection) as queries:
         report = dispatch_once()
         task = tasks.enqueue("CANARY_SHORT")
