@@ -3,6 +3,7 @@
 Their database effect is a row in a table of notes, so that "once" can be counted.
 """
 
+import gc
 import os
 import signal
 import time
@@ -97,3 +98,9 @@ def quick_note(task, lease):
             raise ValueError("after the write")
 
     return effect
+
+
+@handles("COUNTS_OBJECTS")
+def counts_objects(task, lease):
+    """Says how many objects its process leaves out of its garbage collections, and how many not."""
+    raise PermanentFailure(f"{gc.get_freeze_count()} {len(gc.get_objects())}")

@@ -42,6 +42,15 @@ def test_it_runs_a_task_that_was_published_three_times_once(processes, notes, wa
     assert task.attempt == 1
 
 
+def test_its_processes_collect_no_garbage_from_what_was_loaded_before(processes, wait_until):
+    processes.worker()
+    task = enqueue("COUNTS_OBJECTS")
+    dispatch_once()
+    wait_until(lambda: status_of(task) == TaskStatus.FAILED)
+    left_out, looked_at = map(int, task.last_error.split())
+    assert left_out > 10 * looked_at
+
+
 def test_it_hands_its_lease_back_when_it_is_shut_down(processes, notes, wait_until):
     worker = processes.worker()
     task = enqueue("SLOW", payload={"seconds": 300})
