@@ -47,7 +47,7 @@ def run_export(task, lease):
         turns.take(export, lease)
         selected = _visible_rows(export)
         _remove_earlier_executions(export, lease)
-        with Snapshot.taken(TIME_LIMIT) as snapshot:
+        with Snapshot.taken(TIME_LIMIT, export.time_zone) as snapshot:
             rows_of_team = snapshot.count_by(selected, "team")
             total = sum(rows_of_team.values())
             if total > settings.TEAMDESK_EXPORT_MAX_ROWS:

@@ -21,9 +21,10 @@ class Snapshot:
 
     @classmethod
     @contextmanager
-    def taken(cls, seconds: float):
+    def taken(cls, seconds: float, zone: str):
         """A snapshot on a connection of its own, of which no statement may take longer than
-        ``seconds``. The default connection stays free for short transactions meanwhile."""
+        ``seconds``, and whose clocks are those of ``zone``, a time zone's name. The default
+        connection stays free for short transactions meanwhile."""
         own = connection.copy()
         try:
             own.set_autocommit(False)
@@ -33,8 +34,8 @@ class Snapshot:
                 # Local to this transaction: a worker's sessions have much shorter limits.
                 cursor.execute(
                     "SELECT set_config('statement_timeout', %s, true),"
-                    " set_config('DateStyle', 'ISO', true)",
-                    [f"{int(seconds)}s"],
+                    " set_config('TimeZone', %s, true), set_config('DateStyle', 'ISO', true)",
+                    [f"{int(seconds)}s", zone],
                 )
             yield cls(own)
         finally:
@@ -56,14 +57,11 @@ class Snapshot:
         options = f"FORMAT csv, DELIMITER E'\\x{ord(delimiter):02x}'"
         return self._copied(f"COPY ({sql}) TO STDOUT ({options})", parameters, at_once)
 
-    def json_lines(
-        self, queryset, keys: list[str], zone: str, at_once: int
-    ) -> Iterator[list[memoryview]]:
+    def json_lines(self, queryset, keys: list[str], at_once: int) -> Iterator[list[memoryview]]:
         """Objects, each ending in a line feed and with the values of one row under these keys;
-        together about ``at_once`` bytes. Times have the offset of ``zone``."""
+        together about ``at_once`` bytes. Times have the offset of the snapshot's zone."""
         sql, parameters = _compiled(queryset)
         names = ", ".join(f'"{key}"' for key in keys)
-        self._set("TimeZone", zone)
         # Nothing but CSV leaves a backslash as it is. It quotes what holds its quote, its delimiter
         # or the end of a line: JSON writes all of those as an escape, so nothing is quoted.
         return self._copied(
@@ -90,11 +88,6 @@ class Snapshot:
         with self._connection.wrap_database_errors, self._connection.connection.cursor() as cursor:
             with cursor.copy(statement, parameters) as copy:
                 yield from rows_of(copy, at_once)
-
-    def _set(self, name: str, value: str) -> None:
-        """Until the end of the snapshot."""
-        with self._connection.cursor() as cursor:
-            cursor.execute("SELECT set_config(%s, %s, true)", [name, value])
 
 
 def _compiled(queryset) -> tuple[str, tuple]:

@@ -43,17 +43,16 @@ class Guarded(Func):
 
 
 class LocalTime(Func):
-    """``2026-03-29 03:00:00``: a moment as the clocks of ``zone`` show it, by that day's rules.
+    """``2026-03-29 03:00:00``: a moment as the clocks of the snapshot's zone show it, by that day's
+    rules.
 
-    COPY writes it so under the date style that a snapshot sets; to_char() would take twice as long.
+    COPY writes it so under the date style that a snapshot sets. to_char() would take twice as long,
+    and so would AT TIME ZONE and date_trunc(), which read a name anew for each value.
     """
 
-    template = "date_trunc('second', %(expressions)s)"
-    arg_joiner = " AT TIME ZONE "
+    template = "date_bin('1 second', (%(expressions)s)::timestamp, timestamp '2000-01-01')"
+    arity = 1
     output_field = CharField()
-
-    def __init__(self, moment: Expression, zone: str):
-        super().__init__(moment, Value(zone))
 
 
 class Offset(Func):

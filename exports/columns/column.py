@@ -24,9 +24,9 @@ class Kind(enum.Enum):
 
 # What a CSV file has of each kind. Numbers stay as they are: guarded, -5 would be text.
 _CELLS = {
-    Kind.TEXT: lambda value, zone: Guarded(value),
+    Kind.TEXT: Guarded,
     Kind.TIME: LocalTime,
-    Kind.LIST: lambda value, zone: Guarded(Joined(value)),
+    Kind.LIST: lambda value: Guarded(Joined(value)),
 }
 
 # Makes an expression for rows of one kind, of a time zone's name, in the active language.
@@ -48,9 +48,9 @@ class Column:
         return f"{self.title} ({zone})" if self.kind is Kind.TIME else str(self.title)
 
     def cell(self, zone: str) -> Expression:
-        """As it stands in a CSV file, with the times of ``zone``."""
+        """As it stands in a CSV file of a snapshot with that zone."""
         value = self.value(zone)
-        return _CELLS[self.kind](value, zone) if self.kind in _CELLS else value
+        return _CELLS[self.kind](value) if self.kind in _CELLS else value
 
     def for_programs(self, zone: str) -> Expression:
         return (self.code or self.value)(zone)

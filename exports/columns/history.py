@@ -59,7 +59,7 @@ class _Spoken(Func):
     output_field = TextField()
 
     def __init__(self, moment: Expression, zone: str):
-        super().__init__(Cast(LocalTime(moment, zone), TextField()), Offset(moment, zone))
+        super().__init__(Cast(LocalTime(moment), TextField()), Offset(moment, zone))
 
 
 class _AsJson(Func):

@@ -13,7 +13,6 @@ from .source import Block, Source
 def blocks(source: Source) -> Iterator[Block]:
     values = (column.for_programs(source.zone) for column in source.columns.values())
     keys, rows = list(source.columns), 0
-    lines_of = source.snapshot.json_lines
-    for lines in lines_of(source.of(values), keys, source.zone, source.block_bytes):
+    for lines in source.snapshot.json_lines(source.of(values), keys, source.block_bytes):
         rows += len(lines)
         yield Block(b"".join(lines), rows)

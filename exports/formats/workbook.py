@@ -54,7 +54,7 @@ def _values(source: Source) -> Iterator:
     for column in source.columns.values():
         value = column.value(source.zone)
         if column.kind is Kind.TIME:
-            yield LocalTime(value, source.zone)
+            yield LocalTime(value)
         elif column.kind is Kind.LIST:
             yield Joined(value)
         else:

@@ -145,7 +145,7 @@ def _seen_by_another_connection() -> int:
 
 
 def test_it_cannot_write_through_its_snapshot(export):
-    with Snapshot.taken(10) as snapshot:
+    with Snapshot.taken(10, "UTC") as snapshot:
         with snapshot._connection.cursor() as cursor:
             cursor.execute("SHOW transaction_isolation")
             assert cursor.fetchone() == ("repeatable read",)
