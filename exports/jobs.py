@@ -127,7 +127,9 @@ def _store(export, lease, blocks: Iterable[Block], total: int) -> tuple[int, int
                 _hold_size(export, storing.size + len(block.data), most)
                 storing.add(block)
             lease.check()
-            if time.monotonic() - shown_at >= PROGRESS_SECONDS:
+            # Before a workbook is packed, which takes a while, people see that all of it is read.
+            is_read = not block.data and rows == total > done
+            if is_read or time.monotonic() - shown_at >= PROGRESS_SECONDS:
                 # What is stored; where a format writes nothing for a while, what it has read. Never
                 # back: a workbook is stored when all of it has been read.
                 done = max(done, storing.rows if block.data else rows)

@@ -44,6 +44,7 @@ def blocks(source: Source) -> Iterator[Block]:
                 book.add(row)
                 if book.rows % ROWS_AT_ONCE == 0:
                     yield Block(b"", book.rows, book.cut_cells)
+            yield Block(b"", book.rows, book.cut_cells)
             book.pack()
         with file.open("rb") as packed:
             while data := packed.read(source.block_bytes):

@@ -45,12 +45,21 @@ class Progressing:
         return max(self.task.max_attempts - registry.kind(self.task.kind).max_attempts, 0)
 
     @property
+    def is_packed(self) -> bool:
+        """All rows are read. What is left, the packing of a workbook, may take a while."""
+        task = self.task
+        is_running = task.status == TaskStatus.RUNNING
+        return (
+            is_running and bool(task.progress_total) and task.progress_done >= task.progress_total
+        )
+
+    @property
     def seconds_left(self) -> float | None:
         """Until it is written, if it goes on as it went since its turn came; None: too early to
         say."""
         task = self.task
         is_begun = task.status == TaskStatus.RUNNING and self.turn_of == task.execution_id
-        if not is_begun or not task.progress_total or not task.progress_done:
+        if not is_begun or not task.progress_total or not task.progress_done or self.is_packed:
             return None
         seconds = (self.read_at - self.began_at).total_seconds()
         if seconds < FIRST_SECONDS:

@@ -6,6 +6,7 @@ import pytest
 from django.db.models.functions import Now
 
 from exports import turns
+from exports.formats import workbook
 from exports.models import Export
 from tasks.lease import Lease
 from tests.exports.conftest import aged, reloaded
@@ -56,6 +57,28 @@ def test_it_estimates_the_time_that_is_left(browser, export, done, seconds, word
     if words:
         assert words in page
         assert words in browser.get("/exports/").content.decode()
+
+
+def test_a_file_whose_rows_are_all_read_is_being_packed(browser, export):
+    running(export, 1_000, 1_000, timedelta(seconds=-60))
+    page = browser.get(f"/exports/{export.pk}/").content.decode()
+    assert "All 1,000 rows are read; the file is being packed…" in page
+    assert "left" not in page.partition("packed…")[2].partition("</p>")[0]
+
+
+def test_a_workbook_says_that_it_is_being_packed(alice, ticket, run, monkeypatch):
+    seen = []
+    pack = workbook._Book.pack
+
+    def look_then_pack(book):
+        seen.append(reloaded(export).is_packed)
+        pack(book)
+
+    monkeypatch.setattr(workbook._Book, "pack", look_then_pack)
+    ticket("Fire")
+    export = Export.objects.request(alice, {}, ["id"], file_format="xlsx")
+    assert run(export).rows == 1
+    assert seen == [True]
 
 
 def test_it_estimates_from_the_turn_and_not_from_an_attempt_before(export):
