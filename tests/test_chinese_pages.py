@@ -29,6 +29,8 @@ NAMES = {
     "REMINDER",
     "EXPORT",
     "SCHEDULED",
+    "STRANDED",
+    "SCHEDULES",
     "MAIL",
     "PRUNE",
     "CANARY",

@@ -11,7 +11,7 @@ from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
 from tasks.clock import database_now
-from tasks.models import BackgroundTask
+from tasks.models import BackgroundTask, TaskStatus
 from tickets.filters import TicketFilter
 from tickets.models import Notification, NotificationKind, Team
 
@@ -19,6 +19,7 @@ from .export import Export
 from .limiting import LimitReached
 
 SCHEDULED_EXPORT = "SCHEDULED_EXPORT"
+DEDUP_PREFIX = "scheduled-export:"
 
 
 class Running:
@@ -85,8 +86,7 @@ class Running:
             except ValidationError as error:  # columns that are no more
                 reason = " ".join(error.messages)
         if reason:
-            self._stop(reason)
-            self._tell_of_the_pause()
+            self._stop_and_tell(reason)
             return None
         # The later of both: the database's clock may have been set back since.
         self.next_run_at = self.next_after(max(self.next_run_at, database_now()))
@@ -94,6 +94,27 @@ class Running:
         self.save()
         self._enqueue()
         return self.last_export
+
+    @transaction.atomic
+    def pause_if_stranded(self) -> bool:
+        """Its task failed for good or was cancelled by staff: rather than stand still in silence it
+        is paused, and its owner told. True if this call did it.
+
+        Raises ScheduledExport.DoesNotExist if it was deleted meanwhile.
+        """
+        self._lock()
+        if not type(self).objects.stranded().filter(pk=self.pk).exists():
+            return False
+        self._stop_and_tell(self._why_stranded())
+        return True
+
+    def _why_stranded(self) -> str:
+        task = BackgroundTask.objects.filter(owner=self.owner_id, dedup_key=self._dedup_key).last()
+        with translation.override(self.owner.language or self.language):
+            if task is None or task.status == TaskStatus.CANCELLED:
+                return _("Its next run was cancelled. Resume it to have it run again.")
+            reason = task.last_error.partition("\n")[0]
+            return _("Its last run failed: %(reason)s") % {"reason": reason}
 
     def _request(self, key: uuid.UUID | None = None) -> Export:
         """Raises ValidationError or LimitReached."""
@@ -115,7 +136,8 @@ class Running:
         self._begin_revision()
         self.save()
 
-    def _tell_of_the_pause(self) -> None:
+    def _stop_and_tell(self, reason: str) -> None:
+        self._stop(reason)
         Notification.objects.notify(
             [self.owner],
             kind=NotificationKind.EXPORT_PAUSED,
@@ -151,4 +173,4 @@ class Running:
     @property
     def _dedup_key(self) -> str:
         """One for each time it runs."""
-        return f"scheduled-export:{self.pk}:{self.revision}"
+        return f"{DEDUP_PREFIX}{self.pk}:{self.revision}"

@@ -6,20 +6,29 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
-from django.db.models import ExpressionWrapper, Prefetch, Q
-from django.db.models.functions import Now
+from django.db.models import (
+    Exists,
+    ExpressionWrapper,
+    OuterRef,
+    Prefetch,
+    Q,
+    TextField,
+    Value,
+)
+from django.db.models.functions import Concat, Now
 from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tasks.clock import database_now
+from tasks.models import BackgroundTask
 from tickets.filters import pairs
 
 from .choices import Delimiter, FileFormat, RowKind
 from .choosing import FILE, Choosing
 from .export import Export
 from .recurring import Recurring, Rhythm
-from .running import Running
+from .running import DEDUP_PREFIX, Running
 
 _LATE = timedelta(minutes=5)  # beyond what a busy worker takes
 
@@ -38,6 +47,12 @@ class ScheduledExportQuerySet(models.QuerySet):
                 output_field=models.BooleanField(),
             )
         )
+
+    def stranded(self):
+        """Those that nothing will run: their task failed, or was cancelled without them."""
+        key = Concat(Value(DEDUP_PREFIX), "pk", Value(":"), "revision", output_field=TextField())
+        its_task = BackgroundTask.objects.live().filter(dedup_key=OuterRef("its_key"))
+        return self.filter(paused_at=None).alias(its_key=key).exclude(Exists(its_task))
 
     # Verbs
 

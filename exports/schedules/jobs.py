@@ -1,5 +1,7 @@
-"""The SCHEDULED_EXPORT handler: one export for each time that it is due, if that still holds."""
+"""The SCHEDULED_EXPORT handler: one export for each time that it is due, if that still holds; and
+the chore that looks for schedules which nothing would run any more."""
 
+from contextlib import suppress
 from datetime import timedelta
 
 from exports.models import LimitReached, ScheduledExport
@@ -31,3 +33,12 @@ def run_scheduled_export(task, lease):
             raise RetryLater(database_now() + WAIT, str(limit)) from limit
 
     return effect
+
+
+@handles("STRANDED_SCHEDULES", queue=SHORT, time_limit=60, every=timedelta(minutes=10))
+def pause_stranded(task, lease):
+    """Each in a transaction of its own; doing it twice finds nothing to do."""
+    for scheduled in ScheduledExport.objects.stranded():
+        lease.check()
+        with suppress(ScheduledExport.DoesNotExist):
+            scheduled.pause_if_stranded()

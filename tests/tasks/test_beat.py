@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.db.models import F
 
+from tasks import registry
 from tasks.models import BackgroundTask, Chore, DispatcherStatus
 from tasks.worker import run_job
 from tests import services
@@ -46,20 +47,22 @@ def test_it_outlives_a_redis_that_is_not_there(processes, notes, wait_until):
 
 
 def test_two_beats_insert_one_task_per_slot(processes, wait_until):
-    """A canary a minute per queue, a pruning a day; four slots of each."""
+    """Each chore that is known, a canary a minute to a pruning a day; four slots of each."""
+    chores = sorted(name for name, kind in registry.kinds().items() if kind.every)
     beats = [processes.beat(TEAMDESK_CHORES="True") for _ in range(2)]
     for beat in beats:
         wait_until(lambda beat=beat: "beat: Starting" in beat.output)
     tasks = BackgroundTask.objects.order_by("kind", "id")
-    wait_until(lambda: tasks.filter(dispatched_at__isnull=False).count() == 3)
-    assert [task.kind for task in tasks.all()] == ["CANARY_LONG", "CANARY_SHORT", "PRUNE"]
+    wait_until(lambda: tasks.filter(dispatched_at__isnull=False).count() == len(chores))
+    assert [task.kind for task in tasks.all()] == chores
     for _ in range(3):
         ended = {task.pk for task in tasks.all()}
         for task in tasks.filter(status="WAITING"):
             run_job(task.pk, 0)
         Chore.objects.update(slot_at=F("slot_at") - timedelta(days=1))
         fresh = tasks.exclude(pk__in=ended)
-        wait_until(lambda fresh=fresh: fresh.filter(dispatched_at__isnull=False).count() == 3)
-        assert [task.kind for task in fresh.all()] == ["CANARY_LONG", "CANARY_SHORT", "PRUNE"]
-    assert tasks.count() == 12
+        handed_over = fresh.filter(dispatched_at__isnull=False)
+        wait_until(lambda rows=handed_over: rows.count() == len(chores))
+        assert [task.kind for task in fresh.all()] == chores
+    assert tasks.count() == 4 * len(chores)
     assert all(beat.is_running() for beat in beats)
