@@ -1,12 +1,14 @@
 """The parameters of a ticket list as a form: what each may be, and how a wrong one is named."""
 
-import functools
-from datetime import date, datetime
+import re
+from collections.abc import Iterable
+from datetime import date, datetime, timedelta
 
 from django import forms
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
+from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -15,6 +17,10 @@ from tickets.models.editable import COMMAS
 
 MAX_IDS = 1000  # tickets chosen one by one
 SORTS = ("updated", "created", "due", "priority", "status", "subject", "id")
+
+
+# A plus sign that nobody escaped arrives as a blank.
+_FROM_TODAY = re.compile(r"today(?:([-+ ])([0-9]{1,4}))?", re.IGNORECASE)
 
 
 class LooseText(forms.CharField):
@@ -26,7 +32,8 @@ class LooseText(forms.CharField):
 
 
 class DayOrMoment(forms.Field):
-    """A day (``2026-05-01``) in the active time zone, or a moment in ISO 8601."""
+    """A day in the active time zone, ``2026-05-01`` or counted from today (``today``,
+    ``today-6``), or a moment in ISO 8601."""
 
     widget = forms.DateInput(attrs={"type": "date"})
 
@@ -34,6 +41,9 @@ class DayOrMoment(forms.Field):
         text = str(value or "").strip()
         if not text:
             return None
+        if counted := _FROM_TODAY.fullmatch(text):
+            days = int(counted[2] or 0)
+            return timezone.localdate() + timedelta(days=-days if counted[1] == "-" else days)
         try:
             found = parse_date(text) or parse_datetime(text)
             # A plus sign that nobody escaped arrives as a blank.
@@ -125,6 +135,8 @@ class TicketFilterForm(forms.Form):
     updated_before = DayOrMoment(label=gettext_lazy("Updated until"), required=False)
     due_after = DayOrMoment(label=gettext_lazy("Due from"), required=False)
     due_before = DayOrMoment(label=gettext_lazy("Due until"), required=False)
+    resolved_after = DayOrMoment(label=gettext_lazy("Resolved from"), required=False)
+    resolved_before = DayOrMoment(label=gettext_lazy("Resolved until"), required=False)
     overdue = forms.BooleanField(label=gettext_lazy("Overdue"), required=False, widget=YesInput)
     sort = forms.ChoiceField(
         label=gettext_lazy("Sort by"),
@@ -132,30 +144,38 @@ class TicketFilterForm(forms.Form):
         choices=[(sign + key, sign + key) for key in SORTS for sign in ("", "-")],
     )
 
-    def __init__(self, data, user):
+    def __init__(self, data, user, choices: "Choices | None" = None):
         super().__init__(data)
+        choices = choices or Choices(user, [data.get("assignee", "")])
         # Functions: asked only if the page shows them or a parameter names one.
-        self.fields["team"].choices = functools.cache(lambda: _teams(user))
-        self.fields["assignee"].choices = functools.cache(
-            lambda: _assignees(user, data.get("assignee", ""))
-        )
+        self.fields["team"].choices = lambda: choices.teams
+        self.fields["assignee"].choices = lambda: choices.assignees
 
 
-def _teams(user) -> list[tuple[str, str]]:
-    teams = Team.objects.visible_to(user).order_by("name")
-    return [(str(pk), name) for pk, name in teams.values_list("pk", "name")]
+class Choices:
+    """What a person can filter by, asked once for any number of filters."""
 
+    def __init__(self, user, chosen: Iterable[str] = ()):
+        """``chosen``: values of ``assignee`` in those filters."""
+        self._user = user
+        self._chosen = {int(text) for text in chosen if text.isdecimal() and len(text) < 19}
 
-def _assignees(user, chosen: str) -> list[tuple[str, str]]:
-    """Me, nobody, and the members of my teams; the chosen one too if they hold a visible ticket."""
-    members = Q(is_active=True, memberships__team__in=Team.objects.visible_to(user))
-    if chosen.isdecimal() and len(chosen) < 19:
-        holds = Ticket.objects.visible_to(user).filter(assignee=int(chosen)).exists()
-        members |= Q(pk=int(chosen)) if holds else Q()
-    people = User.objects.filter(members).distinct().order_by("first_name", "username")
-    return [
-        ("", _("anyone")),
-        ("me", _("me")),
-        ("none", _("nobody")),
-        *((str(person.pk), person.display_name) for person in people),
-    ]
+    @cached_property
+    def teams(self) -> list[tuple[str, str]]:
+        teams = Team.objects.visible_to(self._user).order_by("name")
+        return [(str(pk), name) for pk, name in teams.values_list("pk", "name")]
+
+    @cached_property
+    def assignees(self) -> list[tuple[str, str]]:
+        """Me, nobody, and members of my teams; chosen ones too if they hold a visible ticket."""
+        members = Q(is_active=True, memberships__team__in=Team.objects.visible_to(self._user))
+        if self._chosen:
+            held = Ticket.objects.visible_to(self._user).filter(assignee__in=self._chosen)
+            members |= Q(pk__in=list(held.order_by().values_list("assignee", flat=True).distinct()))
+        people = User.objects.filter(members).distinct().order_by("first_name", "username")
+        return [
+            ("", _("anyone")),
+            ("me", _("me")),
+            ("none", _("nobody")),
+            *((str(person.pk), person.display_name) for person in people),
+        ]

@@ -5,17 +5,18 @@ never raises and never shows what the person may not see.
 """
 
 from datetime import date, datetime, time, timedelta
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from django import forms
-from django.db.models import Case, F, IntegerField, Q, Value, When
+from django.db.models import Case, Expression, F, IntegerField, OrderBy, Q, Value, When
 from django.db.models.functions import Lower
 from django.http import QueryDict
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from tickets.filter_form import MAX_IDS, TicketFilterForm
+from tickets.filter_form import MAX_IDS, Choices, TicketFilterForm
 from tickets.models import Ticket, TicketPriority, TicketStatus
 from tickets.models.searching import searched_text
 
@@ -39,7 +40,7 @@ _SORTS = {
     "subject": Lower("subject"),
     "id": F("id"),
 }
-_RANGES = ("created", "updated", "due")
+_RANGES = ("created", "updated", "due", "resolved")
 _REPEATABLE = ("id", "status", "priority", "team", "tags")
 # Commas separate their values too: a hundred ids make one short parameter.
 _JOINED = ("id",)
@@ -57,10 +58,10 @@ class TicketFilter:
             for the others. Days are read in the time zone active then, "me" as its user.
     """
 
-    def __init__(self, params, user):
+    def __init__(self, params, user, choices: Choices | None = None):
         self.user = user
         data = _as_query_dict(params)
-        self.form = TicketFilterForm(data, user)
+        self.form = TicketFilterForm(data, user, choices)
         self.form.full_clean()
         self.values = {name: value for name, value in self.form.cleaned_data.items() if value}
         self.errors = {name: list(texts) for name, texts in self.form.errors.items()}
@@ -112,7 +113,12 @@ class TicketFilter:
         tickets = tickets.filter(self._condition())
         if self.values.get("overdue"):
             tickets = tickets.overdue()
-        return tickets.order_by(*self._order()).select_related("team", "assignee", "creator")
+        return tickets.order_by(*self.order.by()).select_related("team", "assignee", "creator")
+
+    @property
+    def order(self) -> "Order":
+        key = self.sort.removeprefix("-")
+        return Order(_SORTS[key], self.sort.startswith("-"), nulls_last=key == "due")
 
     def urlencode(self, **changes) -> str:
         """The query string of this filter with ``changes``; None takes a parameter out."""
@@ -174,16 +180,23 @@ class TicketFilter:
             )
         return condition
 
-    def _order(self):
-        key = self.sort.removeprefix("-")
-        descending = self.sort.startswith("-")
-        # The id makes the order total, so pages neither repeat nor skip a ticket.
-        last = "-id" if descending else "id"
-        if key == "id":
-            return [last]
-        column = _SORTS[key]
-        nulls = {"nulls_last": True} if key == "due" else {}
-        return [column.desc(**nulls) if descending else column.asc(**nulls), last]
+
+class Order(NamedTuple):
+    """By one value and then by the id, which makes it total: pages neither repeat nor skip."""
+
+    value: Expression
+    descending: bool
+    nulls_last: bool  # in both directions; the other values are never null
+
+    def by(self, backwards: bool = False) -> list[OrderBy]:
+        descending = self.descending != backwards
+        nulls = {}
+        if self.nulls_last:
+            nulls = {"nulls_first": True} if backwards else {"nulls_last": True}
+        return [
+            OrderBy(self.value, descending=descending, **nulls),
+            OrderBy(F("id"), descending=descending),
+        ]
 
 
 def pairs(query: dict) -> list[tuple[str, str]]:

@@ -82,7 +82,7 @@ class StoredFile:
         query = {name: what for name, what in self.filters.items() if name not in said_elsewhere}
         if not query:
             return ""
-        for view in quick_views(self._requested_on()):
+        for view in [*quick_views(), *quick_views(self._requested_on())]:
             if view.query == query:
                 return view.label
         names = {str(field.label): name for name, field in TicketFilterForm.base_fields.items()}

@@ -362,3 +362,39 @@ def test_the_search_can_use_its_index(make, bob):
 def test_a_word_does_not_span_two_fields(make, bob):
     make("abc", description="def")
     assert found(bob, q="abcdef") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "subjects"),
+    [
+        ("due_after=today&due_before=today", ["today"]),
+        ("due_after=TODAY-1&due_before=today", ["yesterday", "today"]),
+        ("due_after=today+2&due_before=today%2B2", ["in two days"]),
+        ("due_before=today-1", ["yesterday"]),
+    ],
+)
+def test_days_may_be_counted_from_today_in_the_persons_zone(make, bob, query, subjects):
+    with timezone.override("Asia/Kathmandu"):
+        midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+        for subject, days in {"yesterday": -1, "today": 0, "in two days": 2}.items():
+            make(subject, due_at=midnight + timedelta(days=days))
+        assert found(bob, query + "&sort=due") == subjects
+        # The words stay words: a kept link means another day tomorrow.
+        kept = TicketFilter(QueryDict(query), bob)
+        assert "today" in kept.urlencode().lower()
+        assert found(bob, kept.urlencode(sort="due")) == subjects
+
+
+@pytest.mark.parametrize("text", ["today-", "today-99999", "today - 1", "todayx", "today+1d"])
+def test_what_is_no_day_from_today_is_complained_about(bob, text):
+    assert "due_after" in TicketFilter({"due_after": text}, bob).errors
+
+
+def test_it_finds_what_was_resolved_in_a_range(make, bob):
+    Ticket.objects.filter(pk=make("old", status="closed").pk).update(
+        resolved_at=timezone.now() - timedelta(days=9)
+    )
+    make("new", status="resolved")
+    make("open")
+    assert found(bob, resolved_after="today-8") == ["new"]
+    assert found(bob, resolved_before="today-8") == ["old"]

@@ -9,6 +9,8 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from tickets.counting import MOST_COUNTED
+
 register = template.Library()
 
 # The colour of a status, a priority or a task's state. An unknown value is neutral.
@@ -147,6 +149,12 @@ def again(context, name):
 def grouped(number):
     """``12,840``: a count as the reader's language writes it."""
     return formats.number_format(number, force_grouping=True)
+
+
+@register.filter
+def counted(number):
+    """A count of tickets; ``10,000+`` where counting stopped."""
+    return f"{grouped(MOST_COUNTED)}+" if number > MOST_COUNTED else grouped(number)
 
 
 @register.filter

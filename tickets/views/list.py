@@ -1,21 +1,20 @@
 """The list of tickets: search, filters, quick views."""
 
 import json
-from datetime import timedelta
 from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
-from django.core.paginator import Paginator
-from django.db.models import Count, Q
-from django.db.models.functions import Now
 from django.shortcuts import render
-from django.utils import timezone
+from django.utils import formats, timezone
 from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_safe
 
+from tickets.counting import MOST_COUNTED, counts_of
+from tickets.filter_form import Choices
 from tickets.filters import DEFAULT_SORT, TicketFilter, pairs
-from tickets.models import Ticket
+from tickets.paging import page_of
 from tickets.quick_views import quick_views
 
 from .fragments import wants_fragment
@@ -38,16 +37,21 @@ VISIBLE_FIELDS = [field for field, *_rest in COLUMNS]  # what an export of the l
 @require_safe
 @login_required
 def ticket_list(request):
-    chosen = TicketFilter(request.GET, request.user)
-    page = Paginator(chosen.queryset(), PER_PAGE).get_page(request.GET.get("page"))
-    mark_due(page.object_list, timezone.now())
+    choices = Choices(request.user, [request.GET.get("assignee", "")])
+    chosen = TicketFilter(request.GET, request.user, choices)
+    views, total = _counted_views(chosen, choices)
+    page = page_of(chosen, request.GET, PER_PAGE, total if total <= MOST_COUNTED else None)
+    mark_due(page.tickets, timezone.now())
     context = {
         "chosen": chosen,
         "page": page,
-        "views": _views(request.user, chosen),
+        "pager": _pager(chosen, page),
+        "total": total,
+        "total_in_words": _in_words(total),
+        "views": views,
         "facets": _facets(chosen),
         "active_filters": _active_filters(chosen),
-        "complaints": chosen.complaints(),
+        "complaints": chosen.complaints() + ([page.complaint] if page.complaint else []),
         "columns": _columns(chosen),
         "query": chosen.urlencode(),
     }
@@ -58,13 +62,9 @@ def ticket_list(request):
     # Or the browser's back button would show a fragment it remembers under this address.
     patch_vary_headers(response, ["HX-Request", "HX-Target"])
     if target in templates:
-        query = context["query"]
-        if page.number > 1:
-            query += f"{'&' if query else ''}page={page.number}"
+        query = chosen.urlencode(**page.here)
         response.headers["HX-Push-Url"] = f"{request.path}?{query}" if query else request.path
-        found = page.paginator.count
-        said = ngettext("%(count)d ticket", "%(count)d tickets", found) % {"count": found}
-        response.headers["HX-Trigger"] = json.dumps({"say": said})
+        response.headers["HX-Trigger"] = json.dumps({"say": context["total_in_words"]})
     return response
 
 
@@ -78,31 +78,40 @@ def mark_due(tickets, now) -> None:
             ticket.due_state = "late" if ticket.due_at < now else "today" if is_today else "later"
 
 
-def _views(user, chosen) -> list[dict]:
-    """The quick views with their counts: one query for all of them."""
-    start = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
-    counts = (
-        Ticket.objects.visible_to(user)
-        .live()
-        .aggregate(
-            open=Count("pk"),
-            mine=Count("pk", filter=Q(assignee=user)),
-            unassigned=Count("pk", filter=Q(assignee=None)),
-            overdue=Count("pk", filter=Q(due_at__lt=Now())),
-            today=Count("pk", filter=Q(due_at__gte=start, due_at__lt=start + timedelta(days=1))),
-        )
-    )
+def _counted_views(chosen, choices) -> tuple[list[dict], int]:
+    """The quick views with their counts, and that of the list itself: one query for all of them."""
+    person = chosen.user
+    views = quick_views()
+    selections = {view.name: TicketFilter(view.query, person, choices) for view in views}
+    querysets = {name: filters.queryset() for name, filters in selections.items()}
+    counts = counts_of(person, {"here": chosen.queryset()} | querysets)
     here = {name: value for name, value in chosen.query.items() if name != "sort"}
-    return [
+    shown = [
         {
             "name": view.name,
             "label": view.label,
-            "count": counts.get(view.name),
+            "count": counts[view.name],
             "query": urlencode(pairs(view.query)),
             "is_here": view.query == here,
         }
-        for view in quick_views(timezone.localdate())
+        for view in views
     ]
+    return shown, counts["here"]
+
+
+def _in_words(total: int) -> str:
+    if total > MOST_COUNTED:
+        most = formats.number_format(MOST_COUNTED, force_grouping=True)
+        return _("More than %(count)s tickets") % {"count": most}
+    return ngettext("%(count)d ticket", "%(count)d tickets", total) % {"count": total}
+
+
+def _pager(chosen, page) -> dict[str, str | None]:
+    """The query strings of the other pages; None where there is none."""
+    others = {name: getattr(page, name) for name in ("first", "previous", "next", "last")}
+    return {
+        name: None if other is None else chosen.urlencode(**other) for name, other in others.items()
+    }
 
 
 def _facets(chosen) -> list[dict]:
