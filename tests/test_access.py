@@ -59,6 +59,7 @@ TABLE = {
             "unknown": 404,
         }.items()
     },
+    "dashboard": {"get": (LOGIN, 200, 200, 200, 200), "post": NO_METHOD},
     "notification_list": {"get": (LOGIN, 200, 200, 200, 200), "post": NO_METHOD},
     "notification_badge": {"get": (LOGIN, 200, 200, 200, 200), "post": NO_METHOD},
     "notification_open": OF_NOTICE | {"get": NO_METHOD, "post": (LOGIN, 302, 404, 404, 404)},

@@ -120,6 +120,8 @@ PAGES = {
     "ticket": "/tickets/{ticket}/",
     "new": "/tickets/new/",
     "edit": "/tickets/{ticket}/edit/",
+    "dashboard": "/dashboard/",
+    "dashboard of no team": "/dashboard/?team=999&days=7",
     "notifications": "/notifications/",
     "exports": "/exports/",
     "new export": "/exports/new/?status=on_hold",

@@ -135,6 +135,8 @@ class TicketFilterForm(forms.Form):
     updated_before = DayOrMoment(label=gettext_lazy("Updated until"), required=False)
     due_after = DayOrMoment(label=gettext_lazy("Due from"), required=False)
     due_before = DayOrMoment(label=gettext_lazy("Due until"), required=False)
+    responded_after = DayOrMoment(label=gettext_lazy("First response from"), required=False)
+    responded_before = DayOrMoment(label=gettext_lazy("First response until"), required=False)
     resolved_after = DayOrMoment(label=gettext_lazy("Resolved from"), required=False)
     resolved_before = DayOrMoment(label=gettext_lazy("Resolved until"), required=False)
     overdue = forms.BooleanField(label=gettext_lazy("Overdue"), required=False, widget=YesInput)

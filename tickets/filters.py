@@ -40,7 +40,13 @@ _SORTS = {
     "subject": Lower("subject"),
     "id": F("id"),
 }
-_RANGES = ("created", "updated", "due", "resolved")
+_RANGES = {
+    "created": "created_at",
+    "updated": "updated_at",
+    "due": "due_at",
+    "responded": "first_responded_at",
+    "resolved": "resolved_at",
+}
 _REPEATABLE = ("id", "status", "priority", "team", "tags")
 # Commas separate their values too: a hundred ids make one short parameter.
 _JOINED = ("id",)
@@ -174,10 +180,8 @@ class TicketFilter:
         if "requester" in values:
             text = values["requester"]
             condition &= Q(requester_name__icontains=text) | Q(requester_email__icontains=text)
-        for name in _RANGES:
-            condition &= _within(
-                f"{name}_at", values.get(f"{name}_after"), values.get(f"{name}_before")
-            )
+        for name, field in _RANGES.items():
+            condition &= _within(field, values.get(f"{name}_after"), values.get(f"{name}_before"))
         return condition
 
 

@@ -1,6 +1,7 @@
 from django.urls import path
 
 from tickets.views import notifications
+from tickets.views.dashboard import dashboard
 from tickets.views.detail import ticket_detail, ticket_pulse
 from tickets.views.edit import ticket_edit
 from tickets.views.list import ticket_list
@@ -8,6 +9,7 @@ from tickets.views.new import ticket_new
 from tickets.views.verbs import ticket_verb
 
 urlpatterns = [
+    path("dashboard/", dashboard, name="dashboard"),
     path("tickets/", ticket_list, name="ticket_list"),
     path("tickets/new/", ticket_new, name="ticket_new"),
     path("tickets/<int:pk>/", ticket_detail, name="ticket_detail"),

@@ -6,15 +6,9 @@ from django import template
 from django.utils.formats import number_format
 from django.utils.html import format_html
 
-from tasks.operations.charts import duration as duration_of
 from tasks.operations.figures import Count
 
 register = template.Library()
-
-
-@register.filter
-def duration(seconds) -> str:
-    return duration_of(seconds)
 
 
 @register.simple_tag

@@ -109,6 +109,7 @@ def paths(ticket) -> dict[str, str]:
         "ticket": f"/tickets/{ticket.pk}/",
         "new": "/tickets/new/",
         "edit": f"/tickets/{ticket.pk}/edit/",
+        "dashboard": "/dashboard/",
         "notifications": "/notifications/",
         "profile": "/accounts/profile/",
         "exports": "/exports/",

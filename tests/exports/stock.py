@@ -49,6 +49,8 @@ def fill(teams, people, *, count: int = 60, seed: int = 11) -> list[Ticket]:
                 due_at=dice.choice([None, moment(20)]),
                 created_at=moment(30),
                 updated_at=moment(10),
+                first_responded_at=dice.choice([None, moment(10)]),
+                resolved_at=dice.choice([None, moment(10)]),
             )
         )
     tickets = Ticket.objects.bulk_create(tickets)

@@ -107,7 +107,7 @@ def filters_of(teams, people, tickets) -> st.SearchStrategy[dict]:
         "overdue": st.just("1"),
         "sort": st.sampled_from([sign + key for key in SORTS for sign in ("", "-")]),
     }
-    for name in ("created", "updated", "due"):
+    for name in ("created", "updated", "due", "responded", "resolved"):
         for end in ("after", "before"):
             optional[f"{name}_{end}"] = st.one_of(days, moments, naive)
     # Few at once: all of them together select nothing.

@@ -5,8 +5,9 @@ from itertools import pairwise
 
 import pytest
 
+from tasks.durations import duration
 from tasks.models import TaskStatus
-from tasks.operations.charts import charts, duration
+from tasks.operations.charts import charts
 from tasks.operations.history import SPANS, history
 
 pytestmark = pytest.mark.django_db

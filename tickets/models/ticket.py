@@ -106,6 +106,18 @@ class Ticket(TicketEditing, TicketDiscussing, TicketReminding, models.Model):
             models.Index(
                 fields=["due_at"], condition=Q(status__in=LIVE_STATUSES), name="ticket_live_due"
             ),
+            # Readers: the dashboard of who sees all teams, and filters by these times.
+            models.Index(fields=["created_at"], name="ticket_created"),
+            models.Index(
+                fields=["first_responded_at"],
+                condition=Q(first_responded_at__isnull=False),
+                name="ticket_first_response",
+            ),
+            models.Index(
+                fields=["resolved_at"],
+                condition=Q(resolved_at__isnull=False),
+                name="ticket_resolved",
+            ),
             # Reader: "mine".
             models.Index(fields=["assignee", "status"], name="ticket_assignee"),
             # Reader: the tag filter.

@@ -9,6 +9,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from tasks.durations import duration as duration_of
 from tickets.counting import MOST_COUNTED
 
 register = template.Library()
@@ -161,3 +162,9 @@ def counted(number):
 def elided(page):
     """The page numbers to show, with … for gaps."""
     return page.paginator.get_elided_page_range(page.number, on_each_side=1, on_ends=1)
+
+
+@register.filter
+def duration(seconds) -> str:
+    """``{{ figures.median|duration }}``: “3 min”; a dash for None."""
+    return duration_of(seconds)
