@@ -14,8 +14,9 @@ from django.utils.translation.trans_real import parse_accept_lang_header
 from exports import columns
 from exports.models import Delimiter, FileFormat, RememberedChoices, RowKind
 from exports.parameters import OF_THE_FILE
+from tickets.columns import USUAL_FIELDS, known_fields
+from tickets.models import ListSettings
 from tickets.models.user import validate_time_zone
-from tickets.views.list import VISIBLE_FIELDS
 
 MOST_ROWS = 2**63 - 1  # that the database can write down
 
@@ -122,7 +123,7 @@ class ExportForm(forms.Form):
         row_kind = chosen.get("row_kind", RowKind.TICKETS)
         start = {
             "row_kind": row_kind,
-            "columns": _known(kept.columns.get(row_kind), row_kind) or _usual(row_kind),
+            "columns": _known(kept.columns.get(row_kind), row_kind) or _usual(row_kind, person),
             "format": kept.file_format or FileFormat.CSV,
             "delimiter": kept.delimiter or usual_delimiter(person.language, languages),
             "time_zone": kept.time_zone or person.zone.key,
@@ -191,8 +192,9 @@ def _known(keys: list[str] | None, row_kind: str) -> list[str]:
     return [key for key in columns.COLUMNS_OF[row_kind] if key in (keys or ())]
 
 
-def _usual(row_kind: str) -> list[str]:
-    """Of tickets the columns that the list shows."""
+def _usual(row_kind: str, person) -> list[str]:
+    """Of tickets the columns that the list shows them."""
     if row_kind == RowKind.TICKETS:
-        return _known(VISIBLE_FIELDS, row_kind)
+        visible = known_fields(ListSettings.objects.of(person).columns)
+        return _known(visible or USUAL_FIELDS, row_kind)
     return columns.chosen(None, row_kind)

@@ -12,7 +12,7 @@ from django.urls import URLPattern, get_resolver, reverse
 
 from exports.models import Export, ScheduledExport
 from tasks.models import TaskStatus
-from tickets.models import Notification, Ticket
+from tickets.models import Notification, SavedView, Ticket
 
 CAST = ("anonymous", "alice", "bob", "vera", "charlie")
 LOGIN = "log in first"
@@ -27,6 +27,7 @@ OF_TICKET = {"args": lambda world: [world.ticket.pk]}
 OF_NOTICE = {"args": lambda world: [world.notice.pk]}
 OF_EXPORT = {"args": lambda world: [world.export.pk]}
 OF_SCHEDULE = {"args": lambda world: [world.schedule.pk]}
+OF_VIEW = {"args": lambda world: [world.view.pk]}
 OF_TASK = {"args": lambda world: [world.export.task.pk]}
 
 # The answers are those to anonymous, alice (who opened the ticket, and whose the notification and
@@ -60,6 +61,15 @@ TABLE = {
         }.items()
     },
     "dashboard": {"get": (LOGIN, 200, 200, 200, 200), "post": NO_METHOD},
+    "list_columns": {"get": NO_METHOD, "post": (LOGIN, 302, 302, 302, 302)},
+    "saved_view_list": {"get": (LOGIN, 200, 200, 200, 200), "post": NO_METHOD},
+    "saved_view_new": {"get": (LOGIN, 200, 200, 200, 200), "post": (LOGIN, 422, 422, 422, 422)},
+    # Alice's, shared with her team.
+    "saved_view_edit": OF_VIEW
+    | {"get": (LOGIN, 200, 403, 403, 404), "post": (LOGIN, 422, 403, 403, 404)},
+    "saved_view_move": OF_VIEW | {"get": NO_METHOD, "post": (LOGIN, 302, 302, 302, 404)},
+    # Alice deletes it before the others come.
+    "saved_view_delete": OF_VIEW | {"get": NO_METHOD, "post": (LOGIN, 302, 404, 404, 404)},
     "notification_list": {"get": (LOGIN, 200, 200, 200, 200), "post": NO_METHOD},
     "notification_badge": {"get": (LOGIN, 200, 200, 200, 200), "post": NO_METHOD},
     "notification_open": OF_NOTICE | {"get": NO_METHOD, "post": (LOGIN, 302, 404, 404, 404)},
@@ -121,6 +131,9 @@ def world(alice, bob, vera, charlie, support):
         export=Export.objects.request(alice, {}, ["id"]),
         schedule=ScheduledExport.objects.schedule(
             alice, name="Daily", rhythm="daily", time_of_day=time(8)
+        ),
+        view=SavedView.objects.save_view(
+            alice, name="Fires", team=support, filters={}, zone="UTC", columns=["id"]
         ),
         people={"alice": alice, "bob": bob, "vera": vera, "charlie": charlie},
     )

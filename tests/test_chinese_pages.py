@@ -12,7 +12,7 @@ from tasks.models import DispatcherStatus
 from tasks.worker import run_job
 from tests.tickets.mail.test_letter import arrived, html_of, text_of
 from tests.visible import VisibleTexts
-from tickets.models import MailDelivery, Notification, Ticket
+from tickets.models import MailDelivery, Notification, SavedView, Ticket
 
 CHINESE = {"Accept-Language": "zh-CN,zh;q=0.9,en;q=0.5"}
 # Names: of the product, formats, people, teams, zones, tags, kinds of tasks.
@@ -132,6 +132,12 @@ PAGES = {
     "none chosen": "/exports/new/?selected=1",
     "chosen tickets": "/tickets/?id={ticket}",
     "wrongly chosen tickets": "/tickets/?id=-1",
+    "saved view": "/tickets/?view={view}",
+    "changed view": "/tickets/?view={view}&q=&columns=tags&columns=creator&columns=resolved_at",
+    "lost place": "/tickets/?cursor=x",
+    "saved views": "/tickets/views/",
+    "new view": "/tickets/views/new/?status=x",
+    "edit view": "/tickets/views/{view}/edit/",
     "scheduled exports": "/exports/schedules/",
     "new scheduled export": "/exports/schedules/new/?status=on_hold",
     "edit scheduled export": "/exports/schedules/{schedule}/edit/",
@@ -144,7 +150,11 @@ def test_the_pages_are_chinese(name, chinese, desk):
     scheduled = ScheduledExport.objects.schedule(
         desk.assignee, name="每日", rhythm="weekly", weekdays=[1], time_of_day=time(8)
     )
-    page = chinese.get(PAGES[name].format(ticket=desk.pk, schedule=scheduled.pk))
+    view = SavedView.objects.save_view(
+        desk.assignee, name="火", team=desk.team, filters={}, zone="UTC", columns=["id"]
+    )
+    path = PAGES[name].format(ticket=desk.pk, schedule=scheduled.pk, view=view.pk)
+    page = chinese.get(path)
     assert page.status_code == 200
     assert english_in(page) == []
 
@@ -176,6 +186,21 @@ def test_a_conflict_is_told_in_chinese(chinese, alice, desk):
     assert changed.status_code == 409
     assert "低" in changed.content.decode()
     assert english_in(changed) == []
+
+
+def test_a_view_that_another_changed_is_told_in_chinese(chinese, alice, desk):
+    view = SavedView.objects.save_view(
+        alice, name="火", team=desk.team, filters={}, zone="UTC", columns=["id"]
+    )
+    desk.team.memberships.filter(user=desk.assignee).update(role="lead")
+    page = chinese.post(f"/tickets/views/{view.pk}/edit/", {"name": "", "version": "1"})
+    assert page.status_code == 422
+    assert english_in(page) == []
+    view.change(alice, 1, name="水")
+    fields = {"name": "土", "version": "1", "columns": ["id"]}
+    page = chinese.post(f"/tickets/views/{view.pk}/edit/", fields)
+    assert page.status_code == 409
+    assert english_in(page) == []
 
 
 def test_what_was_done_is_said_in_chinese(chinese, desk):

@@ -12,7 +12,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from tickets.models import Notification, Ticket
+from tickets.models import Notification, SavedView, Ticket
 
 _RELATED = ("team", "assignee", "creator")
 
@@ -36,6 +36,20 @@ def workable_ticket_or_404(user, pk) -> Ticket:
 def own_notification_or_404(user, pk) -> Notification:
     """What the person was told, unless of a ticket they may no longer see. Raises Http404."""
     return get_object_or_404(Notification.objects.of(user), pk=pk)
+
+
+def visible_view_or_404(user, pk) -> SavedView:
+    """A saved view of the person's or of a team of theirs. Raises Http404."""
+    views = SavedView.objects.visible_to(user).select_related("team", "owner")
+    return get_object_or_404(views, pk=pk)
+
+
+def changeable_view_or_404(user, pk) -> SavedView:
+    """Raises Http404 if they may not even see it, PermissionDenied if they may only see it."""
+    view = visible_view_or_404(user, pk)
+    if not view.is_changeable_by(user):
+        raise PermissionDenied(_("Only its owner and the leads of its team may change it."))
+    return view
 
 
 def posted_by_person(view):

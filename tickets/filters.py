@@ -51,7 +51,7 @@ _REPEATABLE = ("id", "status", "priority", "team", "tags")
 # Commas separate their values too: a hundred ids make one short parameter.
 _JOINED = ("id",)
 # A field of the ticket is a filter too; one filter looks through both of the requester's.
-_ALIASES = {"tag": "tags", "requester_name": "requester", "requester_email": "requester"}
+ALIASES = {"tag": "tags", "requester_name": "requester", "requester_email": "requester"}
 
 
 class TicketFilter:
@@ -224,7 +224,7 @@ def _as_query_dict(params) -> QueryDict:
     data = QueryDict(mutable=True)
     items = params.lists() if isinstance(params, QueryDict) else (params or {}).items()
     for name, values in items:
-        name = _ALIASES.get(str(name), str(name))
+        name = ALIASES.get(str(name), str(name))
         listed = values if isinstance(values, list | tuple) else [values]
         if name in _JOINED:
             # One more than allowed: enough to say so.

@@ -1,6 +1,7 @@
 from django.urls import path
 
-from tickets.views import notifications
+from tickets.views import notifications, saved_views
+from tickets.views.columns import list_columns
 from tickets.views.dashboard import dashboard
 from tickets.views.detail import ticket_detail, ticket_pulse
 from tickets.views.edit import ticket_edit
@@ -12,6 +13,12 @@ urlpatterns = [
     path("dashboard/", dashboard, name="dashboard"),
     path("tickets/", ticket_list, name="ticket_list"),
     path("tickets/new/", ticket_new, name="ticket_new"),
+    path("tickets/columns/", list_columns, name="list_columns"),
+    path("tickets/views/", saved_views.saved_view_list, name="saved_view_list"),
+    path("tickets/views/new/", saved_views.saved_view_new, name="saved_view_new"),
+    path("tickets/views/<int:pk>/edit/", saved_views.saved_view_edit, name="saved_view_edit"),
+    path("tickets/views/<int:pk>/move/", saved_views.saved_view_move, name="saved_view_move"),
+    path("tickets/views/<int:pk>/delete/", saved_views.saved_view_delete, name="saved_view_delete"),
     path("tickets/<int:pk>/", ticket_detail, name="ticket_detail"),
     path("tickets/<int:pk>/edit/", ticket_edit, name="ticket_edit"),
     path("tickets/<int:pk>/pulse/", ticket_pulse, name="ticket_pulse"),

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from exports.models import ScheduledExport
-from tickets.models import Notification, Ticket
+from tickets.models import Notification, SavedView, Ticket
 
 
 @pytest.fixture
@@ -96,16 +96,31 @@ def desk(transactional_db, alice, bob, vera, support):
         bob, name="Paused", rhythm="monthly", day_of_month=31, time_of_day=time(8)
     )
     paused.pause(reason="The filters do not fit any more: Team: Select a valid choice.")
+    for name, owner, team in (("Mine, high", bob, None), ("Rack 4", alice, support)):
+        SavedView.objects.save_view(
+            owner,
+            name=name,
+            team=team,
+            filters={"priority": ["high", "urgent"]},
+            zone="UTC",
+            columns=["id", "subject", "requester_name", "tags", "created_at", "due_at"],
+        )
     return ticket
 
 
 def paths(ticket) -> dict[str, str]:
     """The pages that are looked at as bob."""
     scheduled = ScheduledExport.objects.latest("pk")
+    view = SavedView.objects.get(name="Mine, high")
     return {
         "list": "/tickets/",
         "filtered list": "/tickets/?q=number&status=open&status=pending&created_after=x",
         "empty list": "/tickets/?q=nothing",
+        "saved view": f"/tickets/?view={view.pk}",
+        "changed view": f"/tickets/?view={view.pk}&q=&columns=tags",
+        "saved views": "/tickets/views/",
+        "new view": "/tickets/views/new/?status=melted&priority=high",
+        "edit view": f"/tickets/views/{view.pk}/edit/",
         "ticket": f"/tickets/{ticket.pk}/",
         "new": "/tickets/new/",
         "edit": f"/tickets/{ticket.pk}/edit/",

@@ -9,7 +9,7 @@ from exports.columns import COLUMNS_OF, chosen
 from exports.forms import usual_delimiter
 from exports.models import Export, RememberedChoices
 from tests.exports.conftest import records_of, reloaded
-from tickets.views.list import VISIBLE_FIELDS
+from tickets.columns import COLUMNS, USUAL_FIELDS
 
 pytestmark = pytest.mark.django_db(transaction=True)
 URL = "/exports/new/"
@@ -58,14 +58,14 @@ def test_it_starts_with_the_columns_of_the_list_in_the_persons_zone(browser, ali
     alice.time_zone = "Asia/Shanghai"
     alice.save()
     offered = start(browser)
-    assert set(offered["columns"]) == set(VISIBLE_FIELDS)
+    assert set(offered["columns"]) == set(USUAL_FIELDS)
     assert (offered["row_kind"], offered["format"]) == ("tickets", "csv")
     assert (offered["delimiter"], offered["time_zone"]) == (",", "Asia/Shanghai")
     assert uuid.UUID(str(offered["key"]))
 
 
 def test_every_column_that_the_list_shows_can_be_exported():
-    assert set(VISIBLE_FIELDS) <= set(COLUMNS_OF["tickets"])
+    assert {column.field for column in COLUMNS} <= set(COLUMNS_OF["tickets"])
 
 
 @pytest.mark.parametrize("kind", ["conversation", "history"])
@@ -145,7 +145,7 @@ def test_it_remembers_what_was_chosen_per_kind_of_row(browser, tickets):
 def test_it_remembers_for_each_person(browser, client, bob, tickets):
     browser.post(URL, sent_by(browser.get(URL), columns=["", "id"], format="jsonl"))
     client.force_login(bob)
-    assert set(start(client)["columns"]) == set(VISIBLE_FIELDS)
+    assert set(start(client)["columns"]) == set(USUAL_FIELDS)
     assert start(client)["format"] == "csv"
 
 
@@ -166,7 +166,7 @@ def test_it_forgets_columns_that_exist_no_more(browser, alice):
     RememberedChoices.objects.create(person=alice, columns={"tickets": ["salary", "id"]})
     assert start(browser)["columns"] == ["id"]
     RememberedChoices.objects.update(columns={"tickets": ["salary"]})
-    assert set(start(browser)["columns"]) == set(VISIBLE_FIELDS)
+    assert set(start(browser)["columns"]) == set(USUAL_FIELDS)
 
 
 def test_programs_and_old_exports_that_run_again_change_nothing_of_it(browser, alice):

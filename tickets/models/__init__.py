@@ -1,9 +1,11 @@
 from .comment import Comment
 from .editing import Conflict, Edit
 from .importing import ImportedComment, ImportedTicket
+from .list_settings import ListSettings
 from .mail_delivery import MailDelivery, MailStatus
 from .notification import Notification
 from .notification_kind import NotificationKind
+from .saved_view import SavedView, ViewChanged
 from .team import Membership, Role, Team
 from .ticket import Ticket
 from .ticket_event import EventKind, TicketEvent
@@ -18,16 +20,19 @@ __all__ = [
     "EventKind",
     "ImportedComment",
     "ImportedTicket",
+    "ListSettings",
     "MailDelivery",
     "MailStatus",
     "Membership",
     "Notification",
     "NotificationKind",
     "Role",
+    "SavedView",
     "Team",
     "Ticket",
     "TicketEvent",
     "TicketPriority",
     "TicketStatus",
     "User",
+    "ViewChanged",
 ]

@@ -8,52 +8,44 @@ from django.shortcuts import render
 from django.utils import formats, timezone
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_safe
 
+from tickets.columns import COLUMNS
 from tickets.counting import MOST_COUNTED, counts_of
-from tickets.filter_form import Choices
 from tickets.filters import DEFAULT_SORT, TicketFilter, pairs
+from tickets.listing import Listing
 from tickets.paging import page_of
 from tickets.quick_views import quick_views
 
 from .fragments import wants_fragment
 
 PER_PAGE = 25
-# Column: the ticket's field, its sort key, its name, and the direction a first click sorts in.
-COLUMNS = [
-    ("id", "id", gettext_lazy("ID"), "-"),
-    ("subject", "subject", gettext_lazy("Subject"), ""),
-    ("status", "status", gettext_lazy("Status"), ""),
-    ("priority", "priority", gettext_lazy("Priority"), ""),
-    ("assignee", None, gettext_lazy("Assignee"), ""),
-    ("team", None, gettext_lazy("Team"), ""),
-    ("due_at", "due", gettext_lazy("Due"), ""),
-    ("updated_at", "updated", gettext_lazy("Updated"), "-"),
-]
-VISIBLE_FIELDS = [field for field, *_rest in COLUMNS]  # what an export of the list begins with
 
 
 @require_safe
 @login_required
 def ticket_list(request):
-    choices = Choices(request.user, [request.GET.get("assignee", "")])
-    chosen = TicketFilter(request.GET, request.user, choices)
-    views, total = _counted_views(chosen, choices)
+    listing = Listing(request.GET, request.user)
+    chosen = listing.chosen
+    views, total = _counted_views(listing)
     page = page_of(chosen, request.GET, PER_PAGE, total if total <= MOST_COUNTED else None)
     mark_due(page.tickets, timezone.now())
     context = {
         "chosen": chosen,
         "page": page,
-        "pager": _pager(chosen, page),
+        "pager": _pager(listing, page),
+        "listing": listing,
+        "can_change_view": listing.is_changed and listing.view.is_changeable_by(request.user),
         "total": total,
         "total_in_words": _in_words(total),
         "views": views,
         "facets": _facets(chosen),
-        "active_filters": _active_filters(chosen),
+        "active_filters": _active_filters(listing),
         "complaints": chosen.complaints() + ([page.complaint] if page.complaint else []),
-        "columns": _columns(chosen),
-        "query": chosen.urlencode(),
+        "columns": _columns(listing),
+        "offered_columns": [(each, each.field in listing.columns) for each in COLUMNS],
+        "query": listing.urlencode(**page.here),
     }
     target = request.htmx.target if wants_fragment(request) else ""
     # The filter form asks for the results alone, so that nobody's typing is replaced under them.
@@ -62,7 +54,7 @@ def ticket_list(request):
     # Or the browser's back button would show a fragment it remembers under this address.
     patch_vary_headers(response, ["HX-Request", "HX-Target"])
     if target in templates:
-        query = chosen.urlencode(**page.here)
+        query = context["query"]
         response.headers["HX-Push-Url"] = f"{request.path}?{query}" if query else request.path
         response.headers["HX-Trigger"] = json.dumps({"say": context["total_in_words"]})
     return response
@@ -78,24 +70,38 @@ def mark_due(tickets, now) -> None:
             ticket.due_state = "late" if ticket.due_at < now else "today" if is_today else "later"
 
 
-def _counted_views(chosen, choices) -> tuple[list[dict], int]:
-    """The quick views with their counts, and that of the list itself: one query for all of them."""
-    person = chosen.user
-    views = quick_views()
-    selections = {view.name: TicketFilter(view.query, person, choices) for view in views}
-    querysets = {name: filters.queryset() for name, filters in selections.items()}
-    counts = counts_of(person, {"here": chosen.queryset()} | querysets)
-    here = {name: value for name, value in chosen.query.items() if name != "sort"}
+def _counted_views(listing) -> tuple[list[dict], int]:
+    """Built-in and saved views with their counts, and that of the list itself: one query."""
+    here = {name: value for name, value in listing.chosen.query.items() if name != "sort"}
     shown = [
         {
             "name": view.name,
             "label": view.label,
-            "count": counts[view.name],
             "query": urlencode(pairs(view.query)),
-            "is_here": view.query == here,
+            "is_here": listing.view is None and view.query == here,
+            "filters": view.query,
         }
-        for view in views
+        for view in quick_views()
     ]
+    shown += [
+        {
+            "name": f"saved-{view.pk}",
+            "label": view.name,
+            "query": urlencode({"view": view.pk}),
+            "is_here": view == listing.view,
+            "filters": listing.queries[view.pk],
+            "team": view.team,
+        }
+        for view in listing.views
+    ]
+    person, choices = listing.person, listing.choices
+    selections = {"here": listing.chosen.queryset()} | {
+        view["name"]: TicketFilter(view.pop("filters"), person, choices).queryset()
+        for view in shown
+    }
+    counts = counts_of(person, selections)
+    for view in shown:
+        view["count"] = counts[view["name"]]
     return shown, counts["here"]
 
 
@@ -106,12 +112,13 @@ def _in_words(total: int) -> str:
     return ngettext("%(count)d ticket", "%(count)d tickets", total) % {"count": total}
 
 
-def _pager(chosen, page) -> dict[str, str | None]:
+def _pager(listing, page) -> dict[str, str | None]:
     """The query strings of the other pages; None where there is none."""
-    others = {name: getattr(page, name) for name in ("first", "previous", "next", "last")}
-    return {
-        name: None if other is None else chosen.urlencode(**other) for name, other in others.items()
-    }
+    query = {}
+    for name in ("first", "previous", "next", "last"):
+        other = getattr(page, name)
+        query[name] = None if other is None else listing.urlencode(**other)
+    return query
 
 
 def _facets(chosen) -> list[dict]:
@@ -129,26 +136,28 @@ def _facets(chosen) -> list[dict]:
     return facets
 
 
-def _active_filters(chosen) -> list[dict]:
-    told = zip(chosen.values, chosen.describe(), strict=True)
+def _active_filters(listing) -> list[dict]:
+    told = zip(listing.chosen.values, listing.chosen.describe(), strict=True)
     return [
-        {"label": label, "text": text, "without": chosen.urlencode(**{name: None})}
+        {"label": label, "text": text, "without": listing.urlencode(**{name: None})}
         for name, (label, text) in told
     ]
 
 
-def _columns(chosen) -> list[dict]:
-    columns = []
-    for _field, key, label, first in COLUMNS:
-        column = {"label": label, "key": key, "direction": ""}
-        if key:
-            is_here = chosen.sort.removeprefix("-") == key
+def _columns(listing) -> list[dict]:
+    columns, sort = [], listing.chosen.sort
+    for each in COLUMNS:
+        if each.field not in listing.columns:
+            continue
+        column = {"field": each.field, "label": each.label, "key": each.sort, "direction": ""}
+        if each.sort:
+            is_here = sort.removeprefix("-") == each.sort
             if is_here:
-                column["direction"] = "descending" if chosen.sort.startswith("-") else "ascending"
-                target = key if chosen.sort.startswith("-") else f"-{key}"
+                column["direction"] = "descending" if sort.startswith("-") else "ascending"
+                target = each.sort if sort.startswith("-") else f"-{each.sort}"
             else:
-                target = first + key
+                target = each.first + each.sort
             # The default order needs no parameter.
-            column["query"] = chosen.urlencode(sort=None if target == DEFAULT_SORT else target)
+            column["query"] = listing.urlencode(sort=None if target == DEFAULT_SORT else target)
         columns.append(column)
     return columns
