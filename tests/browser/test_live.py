@@ -30,6 +30,23 @@ def test_taking_a_filter_out_updates_the_form(open_page, desk, bob):
     expect(page.locator("#count-priority")).to_have_text("1")
 
 
+def test_a_filter_changed_in_a_view_can_be_saved_to_it(open_page, desk, bob):
+    page = open_page("/tickets/", person=bob)
+    page.get_by_role("link", name="High ones").click()
+    expect(page.locator("#results tbody tr")).to_have_count(2)
+    expect(page.locator("#change-view")).to_have_count(0)
+    page.locator("#filters").get_by_text("Status", exact=True).click()
+    page.get_by_label("On hold").check()
+    expect(page.locator("#results tbody tr")).to_have_count(1)
+    page.get_by_role("link", name="Save changes to the view").click()
+    page.get_by_label("Name").fill("High, on hold")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("link", name="High, on hold 1")).to_have_attribute(
+        "aria-current", "page"
+    )
+    expect(page.locator("#change-view")).to_have_count(0)
+
+
 def test_going_back_shows_what_was_there(open_page, desk, bob):
     page = open_page("/tickets/", person=bob)
     expect(page.locator("#results tbody tr")).to_have_count(5)
