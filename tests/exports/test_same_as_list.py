@@ -54,7 +54,7 @@ def shown_on_pages(client, user, filters) -> list[int]:
         answer = client.get("/tickets/", filters | {"page": number})
         page = answer.content.decode()
         ids += map(int, re.findall(r'<td class="number quiet shrink">#(\d+)</td>', page))
-        if not answer.context["page"].has_next():
+        if answer.context["page"].next is None:
             return ids
         number += 1
 
