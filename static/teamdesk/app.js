@@ -157,7 +157,7 @@
     document.getElementById("timeline").classList.add("hide-changes");
   };
 
-  /* Ctrl+Enter sends; "/" goes to the search field. */
+  /* Ctrl+Enter sends; "/" goes to the search field; "r" writes a reply, "n" an internal note. */
   document.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.matches("textarea"))
       event.target.form?.requestSubmit();
@@ -165,6 +165,14 @@
         !event.target.closest("input, textarea, select, [contenteditable]")) {
       const search = document.querySelector("[data-search]");
       if (search) { event.preventDefault(); search.focus(); search.select(); }
+    }
+    if ((event.key === "r" || event.key === "n") && !event.ctrlKey && !event.metaKey && !event.altKey &&
+        !event.target.closest("textarea, select, [contenteditable], input:not([type=radio], [type=checkbox])")) {
+      const kind = document.querySelector(`[data-writes][aria-keyshortcuts="${event.key}"]`);
+      if (!kind) return;
+      event.preventDefault();
+      kind.checked = true;
+      document.getElementById(kind.dataset.writes).focus();
     }
   });
 

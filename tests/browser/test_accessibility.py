@@ -53,6 +53,12 @@ def test_conflicts_and_complaints_break_no_rule(open_page, desk, alice, bob, the
     page.get_by_label("Status").select_option("closed")
     page.get_by_role("button", name="Save mine anyway").wait_for()
     assert broken_rules(page) == []
+    page.goto(f"/tickets/{desk.pk}/")
+    page.get_by_label("Your text").fill("On my way")
+    desk.comment(by=alice, body="They called back")
+    page.get_by_role("button", name="Send reply").click()
+    page.get_by_text("Another person wrote while you were writing.").wait_for()
+    assert broken_rules(page) == []
 
 
 def test_an_internal_note_being_written_is_readable(open_page, desk, bob):

@@ -63,3 +63,26 @@ def test_slash_goes_to_the_search_field(open_page, desk, bob):
     page.keyboard.type("printer")
     expect(page.get_by_role("searchbox")).to_have_value("printer")
     expect(page.locator("#results tbody tr")).to_have_count(1)
+
+
+def test_r_replies_n_notes_and_what_came_meanwhile_is_read_before_it_is_sent(
+    open_page, desk, alice, bob
+):
+    page = open_page(f"/tickets/{desk.pk}/", person=bob)
+    page.keyboard.press("r")
+    expect(page.get_by_role("radio", name="Reply")).to_be_checked()
+    page.locator("#comment-body").blur()
+    page.keyboard.press("n")
+    expect(page.get_by_role("radio", name="Internal note")).to_be_checked()
+    page.keyboard.type("rn: ask Mara")
+    theirs = desk.comment(by=alice, body="Mara called", is_public=False)
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("alert")).to_contain_text("Nothing of yours was sent yet")
+    expect(page.locator(f"#comment-{theirs.pk}")).to_contain_text("Mara called")
+    expect(page.locator("#comment-body")).to_have_value("rn: ask Mara")
+    expect(page.locator("#comment-body")).to_be_focused()
+    expect(page.get_by_role("radio", name="Internal note")).to_be_checked()
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".comment-body", has_text="rn: ask Mara")).to_be_visible()
+    mine = desk.comments.latest("id")
+    assert (mine.body, mine.is_public, mine.author) == ("rn: ask Mara", False, bob)

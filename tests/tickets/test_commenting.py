@@ -4,7 +4,7 @@ import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 
-from tickets.models import Comment, Notification, Ticket
+from tickets.models import Comment, Notification, Ticket, WrittenMeanwhile
 
 
 def told(kind="commented"):
@@ -100,3 +100,44 @@ def test_two_first_replies_at_once_keep_the_first(ticket, alice, bob, other, wai
     second.result()
     assert Ticket.objects.get(pk=ticket.pk).first_responded_at == first.created_at
     assert ticket.comments.count() == 2
+
+
+def test_what_another_wrote_is_read_first(ticket, alice, bob):
+    seen = ticket.comment(by=alice, body="old").pk
+    notes = [ticket.comment(by=alice, body=body, is_public=False) for body in ("new", "newer")]
+    with pytest.raises(WrittenMeanwhile) as meanwhile:
+        ticket.comment(by=bob, body="Done", then="resolved", seen=seen)
+    assert meanwhile.value.comments == notes
+    stored = Ticket.objects.get(pk=ticket.pk)
+    assert (stored.status, stored.comments.count()) == ("open", 3)
+    ticket.comment(by=bob, body="Done", then="resolved", seen=notes[-1].pk)
+    assert Ticket.objects.get(pk=ticket.pk).status == "resolved"
+
+
+def test_ones_own_comment_from_another_tab_is_in_nobodys_way(ticket, bob):
+    ticket.comment(by=bob, body="first", seen=0)
+    ticket.comment(by=bob, body="second", seen=0)
+    assert ticket.comments.count() == 2
+
+
+def test_a_comment_of_somebody_deleted_is_read_first_too(ticket, alice, bob):
+    ticket.comment(by=alice, body="Wait")
+    ticket.comments.update(author=None)
+    with pytest.raises(WrittenMeanwhile):
+        ticket.comment(by=bob, body="Done", seen=0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_replies_at_once_the_second_has_to_read_the_first(
+    ticket, alice, bob, other, wait_until
+):
+    with transaction.atomic():
+        first = ticket.comment(by=alice, body="first", seen=0)
+        second = other(
+            lambda: Ticket.objects.get(pk=ticket.pk).comment(by=bob, body="second", seen=0)
+        )
+        wait_until(second.is_blocked, "bob's comment waits for alice's")
+    with pytest.raises(WrittenMeanwhile) as meanwhile:
+        second.result()
+    assert meanwhile.value.comments == [first]
+    assert [comment.body for comment in ticket.comments.all()] == ["first"]

@@ -1,4 +1,5 @@
 from .comment import Comment
+from .discussing import WrittenMeanwhile
 from .editing import Conflict, Edit
 from .importing import ImportedComment, ImportedTicket
 from .list_settings import ListSettings
@@ -35,4 +36,5 @@ __all__ = [
     "TicketStatus",
     "User",
     "ViewChanged",
+    "WrittenMeanwhile",
 ]

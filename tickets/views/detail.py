@@ -49,11 +49,13 @@ def shown(request, page, status):
 def page_of(request, ticket) -> dict:
     can_work = ticket.team.is_workable_by(request.user)
     mark_due([ticket], timezone.now())
+    timeline = timeline_of(ticket)
     page = {
         "ticket": ticket,
         "mark": mark_of(ticket),
         "can_work": can_work,
-        "timeline": timeline_of(ticket),
+        "timeline": timeline,
+        "seen": max((entry["comment"].pk for entry in timeline if "comment" in entry), default=0),
     }
     if not can_work:
         return page

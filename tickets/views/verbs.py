@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from tickets.access import posted_by_person, workable_ticket_or_404
 from tickets.forms import MomentField, TicketForm, local_text
-from tickets.models import Edit, TicketStatus
+from tickets.models import Edit, TicketStatus, WrittenMeanwhile
 
 from .detail import page_of, shown
 from .once import once
@@ -29,6 +29,8 @@ def ticket_verb(request, pk, verb):
         edit = VERBS[verb](ticket, request)
     except ValidationError as error:
         return _refused(request, ticket, verb, _complaints(error))
+    except WrittenMeanwhile as meanwhile:
+        return _read_first(request, ticket, meanwhile.comments)
     except PermissionDenied:
         workable_ticket_or_404(request.user, pk)  # another may have moved it out of sight just now
         raise
@@ -87,11 +89,16 @@ def _posted(name, ticket, request):
 
 
 def _comment(ticket, request):
-    body, is_public = request.POST.get("body", ""), _is_public(request)
-    then = request.POST.get("then", "")
+    said = {
+        "body": request.POST.get("body", ""),
+        "is_public": _is_public(request),
+        "then": request.POST.get("then", ""),
+    }
+    seen = request.POST.get("seen", "")
+    seen = int(seen) if seen.isdecimal() and len(seen) < 19 else None  # else: sent by no page
 
     def make():
-        return ticket.comment(by=request.user, body=body, is_public=is_public, then=then).pk
+        return ticket.comment(by=request.user, seen=seen, **said).pk
 
     once(request, make)
     ticket.refresh_from_db()  # another request may have made it
@@ -154,16 +161,23 @@ def _complaints(error) -> list[str]:
 
 
 def _refused(request, ticket, verb, complaints):
-    page = page_of(request, ticket)
+    page = page_of(request, ticket) | _typed(request, verb)
+    return shown(request, page | {"complaints": complaints, "refused": verb}, 422)
+
+
+def _read_first(request, ticket, comments):
+    """Another wrote since this page was loaded: show it above the kept text, the person decides."""
+    page = page_of(request, ticket) | _typed(request, "comment")
+    return shown(request, page | {"meanwhile": comments}, 409)
+
+
+def _typed(request, verb) -> dict:
     typed = {name: request.POST.get(name, "") for name in ("body", "due_at", "tags")}
-    page |= {
-        "complaints": complaints,
-        "refused": verb,
+    return {
         "typed": {name: text for name, text in typed.items() if name in request.POST},
-        "is_note": verb == "comment" and request.POST.get("is_public") == "0",
+        "is_note": verb == "comment" and not _is_public(request),
         "keep_draft": verb != "comment",
     }
-    return shown(request, page, 422)
 
 
 def _overtaken(request, ticket, verb, conflict):

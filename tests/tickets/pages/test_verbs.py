@@ -1,5 +1,6 @@
 """What is done on a ticket's page."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -205,3 +206,48 @@ def test_a_ticket_moved_out_of_sight_this_moment_is_not_there(
     monkeypatch.setattr(page, "workable_ticket_or_404", moved_right_after)
     fields = {"subject": "x", "team": ticket.team_id, "priority": "low"}
     assert act(verb, body="x", status="closed", **fields).status_code == 404
+
+
+def last_seen(page):
+    return re.search(r'name="seen" value="(\d+)" form="composer"', page)[1]
+
+
+@pytest.mark.parametrize("headers", [{}, HTMX])
+@pytest.mark.parametrize(("is_public", "checked"), [("1", "1"), ("0", "0")])
+def test_a_reply_that_came_meanwhile_is_shown_before_mine_is_sent(
+    act, client, ticket, as_bob, alice, headers, is_public, checked
+):
+    seen = last_seen(client.get(f"/tickets/{ticket.pk}/").content.decode())
+    theirs = ticket.comment(by=alice, body="They <called> back")
+    mine = {"body": "Anybody there?", "is_public": is_public, "submission": "s1"}
+    answer = act("comment", **mine, seen=seen, headers=headers)
+    page = answer.content.decode()
+    assert answer.status_code == 409
+    assert f'href="#comment-{theirs.pk}">Alice' in page
+    assert f'id="comment-{theirs.pk}"' in page and "They &lt;called&gt; back" in page
+    assert ">Anybody there?</textarea>" in page
+    assert re.search(rf'name="is_public" value="{checked}"[^>]* checked>', page)
+    assert Comment.objects.count() == 1
+    act("comment", **mine, seen=last_seen(page), headers=headers)
+    assert [each.body for each in ticket.comments.all()] == ["They <called> back", "Anybody there?"]
+
+
+def test_a_slow_network_does_not_make_me_read_my_own_success(act, ticket, as_bob, alice):
+    mine = {"body": "Hello", "is_public": "1", "submission": "s1", "seen": "0"}
+    act("comment", **mine)  # and the answer never came
+    ticket.comment(by=alice, body="Thanks")
+    assert act("comment", **mine).status_code == 302
+    assert [each.body for each in ticket.comments.all()] == ["Hello", "Thanks"]
+
+
+@pytest.mark.parametrize("seen", ["", "x", "-1", "9" * 40, "²"])
+def test_a_program_that_says_nothing_sensible_of_what_it_saw_is_not_stopped(
+    act, ticket, as_bob, alice, seen
+):
+    ticket.comment(by=alice, body="Hello")
+    assert act("comment", body="Hi", is_public="1", seen=seen).status_code == 302
+
+
+def test_viewers_have_nothing_to_send(client, ticket, vera):
+    client.force_login(vera)
+    assert 'name="seen"' not in client.get(f"/tickets/{ticket.pk}/").content.decode()
