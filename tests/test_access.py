@@ -12,7 +12,7 @@ from django.urls import URLPattern, get_resolver, reverse
 
 from exports.models import Export, ScheduledExport
 from tasks.models import TaskStatus
-from tickets.models import Notification, SavedView, Ticket
+from tickets.models import BulkEdit, Notification, SavedView, Ticket
 
 CAST = ("anonymous", "alice", "bob", "vera", "charlie")
 LOGIN = "log in first"
@@ -28,6 +28,7 @@ OF_NOTICE = {"args": lambda world: [world.notice.pk]}
 OF_EXPORT = {"args": lambda world: [world.export.pk]}
 OF_SCHEDULE = {"args": lambda world: [world.schedule.pk]}
 OF_VIEW = {"args": lambda world: [world.view.pk]}
+OF_BULK = {"args": lambda world: [world.bulk_edit.pk]}
 OF_TASK = {"args": lambda world: [world.export.task.pk]}
 
 # The answers are those to anonymous, alice (who opened the ticket, and whose the notification and
@@ -37,6 +38,10 @@ TABLE = {
     "": {"get": same(302), "post": same(302)},  # on to the list
     "ticket_list": {"get": (LOGIN, 200, 200, 200, 200), "post": NO_METHOD},
     "ticket_new": {"get": (LOGIN, 200, 200, 403, 200), "post": (LOGIN, 422, 422, 403, 422)},
+    "bulk_new": {"get": (LOGIN, 200, 200, 403, 200), "post": (LOGIN, 422, 422, 403, 422)},
+    "bulk_detail": OF_BULK | {"get": (LOGIN, 200, 404, 404, 404), "post": NO_METHOD},
+    "bulk_cancel": OF_BULK | {"get": NO_METHOD, "post": (LOGIN, 302, 404, 404, 404)},
+    "bulk_retry": OF_BULK | {"get": NO_METHOD, "post": (LOGIN, 302, 404, 404, 404)},
     "ticket_detail": OF_TICKET | {"get": (LOGIN, 200, 200, 200, 404), "post": NO_METHOD},
     "ticket_pulse": OF_TICKET | {"get": (LOGIN, 200, 200, 200, 404), "post": NO_METHOD},
     "ticket_edit": OF_TICKET
@@ -129,6 +134,7 @@ def world(alice, bob, vera, charlie, support):
         ticket=ticket,
         notice=Notification.objects.get(),
         export=Export.objects.request(alice, {}, ["id"]),
+        bulk_edit=BulkEdit.objects.request(alice, {ticket.pk: 1}, {"priority": "high"}),
         schedule=ScheduledExport.objects.schedule(
             alice, name="Daily", rhythm="daily", time_of_day=time(8)
         ),

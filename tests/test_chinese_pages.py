@@ -32,6 +32,7 @@ NAMES = {
     "STRANDED",
     "SCHEDULES",
     "MAIL",
+    "BULK",
     "PRUNE",
     "CANARY",
     "SHORT",
@@ -118,6 +119,9 @@ PAGES = {
     "wrong filters": "/tickets/?status=x&created_after=x&assignee=x",
     "nothing found": "/tickets/?q=没有",
     "ticket": "/tickets/{ticket}/",
+    "bulk change": "/tickets/bulk/?all=1",
+    "chosen bulk change": "/tickets/bulk/?id={ticket},999999999",
+    "bulk change of nothing": "/tickets/bulk/",
     "new": "/tickets/new/",
     "edit": "/tickets/{ticket}/edit/",
     "dashboard": "/dashboard/",
@@ -157,6 +161,22 @@ def test_the_pages_are_chinese(name, chinese, desk):
     page = chinese.get(path)
     assert page.status_code == 200
     assert english_in(page) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_bulk_change_is_chinese(chinese, alice, desk):
+    form = {"tickets": f"{desk.pk}:{desk.version},999999999:1", "priority": "high"}
+    refused = chinese.post("/tickets/bulk/", {"tickets": form["tickets"], "due_at": "x"})
+    assert (refused.status_code, english_in(refused)) == (422, [])
+    desk.refresh_from_db()
+    desk.set_priority("low", by=alice)
+    page = chinese.post("/tickets/bulk/", form).url
+    assert english_in(chinese.get(page)) == []
+    for verb in ("cancel", "retry"):
+        chinese.post(f"{page}{verb}/")
+        assert english_in(chinese.get(page)) == []
+    run_job(int(page.split("/")[-2]), 1)
+    assert english_in(chinese.get(page)) == []
 
 
 def test_a_viewers_ticket_is_chinese(client, vera, desk):

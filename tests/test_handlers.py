@@ -19,7 +19,7 @@ from tasks.lease import Lease, LeaseLost
 from tasks.models import BackgroundTask, TaskStatus
 from tasks.transactions import set_session_limits
 from tasks.worker import run_job, run_jobs
-from tickets.models import Notification, Ticket
+from tickets.models import BulkEdit, Notification, Ticket, TicketEvent
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -97,7 +97,25 @@ class Mail:
     leaves_in_the_handler = True
 
 
+class BulkEditOfTickets:
+    """alice makes two tickets urgent."""
+
+    def __init__(self, alice, bob, support):
+        tickets = [Ticket.objects.open(by=alice, team=support, subject="Lift") for _ in range(2)]
+        seen = {ticket.pk: ticket.version for ticket in tickets}
+        self.task = BulkEdit.objects.request(alice, seen, {"priority": "urgent"}).task
+
+    def effects(self) -> int:
+        return TicketEvent.objects.filter(field="priority").count()
+
+    expected = 2
+    effect_table = "tickets_bulkticket"
+    # Each ticket is committed alone, with the row that says so: the next execution finds that.
+    leaves_in_the_handler = True
+
+
 SCENARIOS = {
+    "BULK": BulkEditOfTickets,
     "REMINDER": Reminder,
     "EXPORT": ExportOfTickets,
     "SCHEDULED_EXPORT": ScheduledExportOfTickets,

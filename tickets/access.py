@@ -12,7 +12,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from tickets.models import Notification, SavedView, Ticket
+from tickets.models import BulkEdit, Notification, SavedView, Ticket
 
 _RELATED = ("team", "assignee", "creator")
 
@@ -50,6 +50,11 @@ def changeable_view_or_404(user, pk) -> SavedView:
     if not view.is_changeable_by(user):
         raise PermissionDenied(_("Only its owner and the leads of its team may change it."))
     return view
+
+
+def own_bulk_edit_or_404(user, pk) -> BulkEdit:
+    """Only who asked for it. Raises Http404."""
+    return get_object_or_404(BulkEdit.objects.filter(by=user).select_related("task"), pk=pk)
 
 
 def posted_by_person(view):

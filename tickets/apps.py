@@ -7,5 +7,5 @@ class TicketsConfig(AppConfig):
     verbose_name = _("Helpdesk")
 
     def ready(self):
-        from tickets import checks, reminders  # noqa: F401  registers the REMINDER handler
+        from tickets import bulk, checks, reminders  # noqa: F401  BULK and REMINDER handlers
         from tickets.mail import jobs  # noqa: F401  registers the MAIL handler

@@ -1,6 +1,7 @@
 from django.urls import path
 
 from tickets.views import notifications, saved_views
+from tickets.views.bulk import bulk_cancel, bulk_detail, bulk_new, bulk_retry
 from tickets.views.columns import list_columns
 from tickets.views.dashboard import dashboard
 from tickets.views.detail import ticket_detail, ticket_pulse
@@ -19,6 +20,10 @@ urlpatterns = [
     path("tickets/views/<int:pk>/edit/", saved_views.saved_view_edit, name="saved_view_edit"),
     path("tickets/views/<int:pk>/move/", saved_views.saved_view_move, name="saved_view_move"),
     path("tickets/views/<int:pk>/delete/", saved_views.saved_view_delete, name="saved_view_delete"),
+    path("tickets/bulk/", bulk_new, name="bulk_new"),
+    path("tickets/bulk/<int:pk>/", bulk_detail, name="bulk_detail"),
+    path("tickets/bulk/<int:pk>/cancel/", bulk_cancel, name="bulk_cancel"),
+    path("tickets/bulk/<int:pk>/retry/", bulk_retry, name="bulk_retry"),
     path("tickets/<int:pk>/", ticket_detail, name="ticket_detail"),
     path("tickets/<int:pk>/edit/", ticket_edit, name="ticket_edit"),
     path("tickets/<int:pk>/pulse/", ticket_pulse, name="ticket_pulse"),

@@ -6,7 +6,8 @@ import pytest
 from django.utils import timezone
 
 from exports.models import ScheduledExport
-from tickets.models import Notification, SavedView, Ticket
+from tasks.worker import run_job
+from tickets.models import BulkEdit, Notification, SavedView, Ticket
 
 
 @pytest.fixture
@@ -111,6 +112,9 @@ def desk(transactional_db, alice, bob, vera, support):
 def paths(ticket) -> dict[str, str]:
     """The pages that are looked at as bob."""
     scheduled = ScheduledExport.objects.latest("pk")
+    seen = {each.pk: each.version for each in Ticket.objects.order_by("pk")} | {10**9: 1}
+    bulk_edit = BulkEdit.objects.request(ticket.assignee, seen, {"priority": "high"})
+    run_job(bulk_edit.pk, 0)
     view = SavedView.objects.get(name="High ones")
     return {
         "list": "/tickets/",
@@ -122,6 +126,8 @@ def paths(ticket) -> dict[str, str]:
         "new view": "/tickets/views/new/?status=melted&priority=high",
         "edit view": f"/tickets/views/{view.pk}/edit/",
         "ticket": f"/tickets/{ticket.pk}/",
+        "bulk change": "/tickets/bulk/?all=1",
+        "result of a bulk change": f"/tickets/bulk/{bulk_edit.pk}/",
         "new": "/tickets/new/",
         "edit": f"/tickets/{ticket.pk}/edit/",
         "dashboard": "/dashboard/",

@@ -1,3 +1,5 @@
+from .bulk_edit import BulkEdit
+from .bulk_ticket import BulkOutcome, BulkTicket
 from .comment import Comment
 from .discussing import WrittenMeanwhile
 from .editing import Conflict, Edit
@@ -15,6 +17,9 @@ from .user import User
 
 __all__ = [
     "LIVE_STATUSES",
+    "BulkEdit",
+    "BulkOutcome",
+    "BulkTicket",
     "Comment",
     "Conflict",
     "Edit",

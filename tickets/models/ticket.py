@@ -9,6 +9,7 @@ from django.db.models.functions import Now, Upper
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
+from .bulk_changing import TicketBulkChanging
 from .discussing import TicketDiscussing
 from .editing import TicketEditing
 from .importing import TicketImporting
@@ -37,7 +38,7 @@ class TicketQuerySet(TicketOpening, TicketImporting, models.QuerySet):
         return self.live().filter(due_at__lt=Now())
 
 
-class Ticket(TicketEditing, TicketDiscussing, TicketReminding, models.Model):
+class Ticket(TicketEditing, TicketBulkChanging, TicketDiscussing, TicketReminding, models.Model):
     team = models.ForeignKey(Team, models.PROTECT, related_name="tickets", verbose_name=_("team"))
     subject = models.CharField(_("subject"), max_length=200)
     description = models.TextField(_("description"), blank=True, default="")
