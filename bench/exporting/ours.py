@@ -101,10 +101,10 @@ def _ids_of_json_lines(pieces: Iterable[bytes]) -> Iterator[int]:
 def _ids_of_xlsx(pieces: Iterable[bytes]) -> Iterator[int]:
     from openpyxl import load_workbook
 
-    sheet = load_workbook(io.BytesIO(b"".join(pieces)), read_only=True).worksheets[0]
-    rows = sheet.iter_rows(values_only=True)
-    next(rows)
-    return (int(row[0]) for row in rows)
+    # Of more than 1,048,575 rows there are several sheets.
+    for sheet in load_workbook(io.BytesIO(b"".join(pieces)), read_only=True).worksheets:
+        for row in sheet.iter_rows(min_row=2, values_only=True):
+            yield int(row[0])
 
 
 _READERS = {
